@@ -78,11 +78,31 @@ it("overview: it is calm until something fails, and every figure leads to what i
   await failing.getByText(/suspended/).waitFor()
   const error = attention.getByRole("link", { name: "model_not_found", exact: true })
   assert.strictEqual(await error.getAttribute("href"), "#/requests?range=1h&code=%22model_not_found%22")
-  await page.getByRole("link", { name: /accounts? needs? attention/ }).or(page.getByText("1 account needs attention"))
+  // What callers are at fault for stands at the end, in a group of its own.
+  const last = attention.getByRole("list").first().locator(":scope > li").last()
+  await last.getByText("Callers", { exact: true }).waitFor()
+  await last.getByText("– 1 time").waitFor()
+  // One row for each upstream, which leads to its page.
+  const upstream = page.getByRole("region", { name: "Upstreams" }).getByRole("row").nth(1)
+  await upstream.getByRole("img", { name: "Requests of default in each hour" }).waitFor()
+  assert.strictEqual(
+    await upstream.getByRole("rowheader").getByRole("link").getAttribute("href"),
+    "#/upstreams/default"
+  )
+  // Accounts of the same cause are one row, which unfolds.
+  await admin("/admin/accounts/test", "POST", { identifier: "grace@example.com", message: "!fault suspended" })
+  await page.reload()
+  const cause = attention.getByRole("listitem").filter({ has: page.getByRole("link", { name: "2 accounts" }) }).first()
+  await cause.getByText("Which ones").click()
+  await cause.getByRole("link", { name: "grace@example.com" }).click()
+  await page.getByRole("heading", { level: 1, name: "grace@example.com" }).waitFor()
+  await page.goto(`${gateway.url}/console/#/overview`)
+  assert.strictEqual(await ask("!say Hello"), 200)
+  await page.getByRole("link", { name: /accounts? needs? attention/ }).or(page.getByText("2 accounts need attention"))
     .first().waitFor()
 
   const pool = page.getByRole("region", { name: "Pool" })
-  const failed = pool.getByRole("link", { name: "1 Test failed" })
+  const failed = pool.getByRole("link", { name: "2 Test failed" })
   assert.strictEqual(await failed.getAttribute("href"), "#/accounts?state=failed")
   // The states add up to all accounts: a failed test is none of them.
   for (const state of ["3 Ready", "0 Cooling down", "0 Out of rotation", "0 Disabled"]) {

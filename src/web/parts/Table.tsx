@@ -199,6 +199,7 @@ export const Table = (
   const layout = all.some(({ rank }) => rank !== undefined) ? ofPart ?? ofWindow : "wide"
   const columns = all.filter((column, index) => isShown(column, index, all, layout))
   const order = useOrder(all.flatMap(({ sort }) => sort ?? [])) ?? ownOrder
+  const hasHeads = layout !== "cards" || all.some(({ content, sort }) => content !== undefined || sort !== undefined)
   const isFixed = columns.some(({ width }) => width !== undefined)
   return (
     <div
@@ -219,7 +220,7 @@ export const Table = (
             ))}
           </colgroup>
         )}
-        <thead class={rows > 0 ? "" : "of-empty"}>
+        <thead class={rows > 0 && hasHeads ? "" : "of-empty"}>
           <tr>
             {columns.map((column) =>
               layout === "cards" && column.rank === 1

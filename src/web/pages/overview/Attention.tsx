@@ -3,7 +3,8 @@
  */
 import type { ComponentChildren } from "preact"
 import { useRef } from "preact/hooks"
-import { AccountBadge, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
+import { faultOf } from "../../../api.ts"
+import { AccountBadge, accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
 import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Ago } from "../../parts/Time.tsx"
@@ -19,14 +20,14 @@ import { useAtom, useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
 import { knownAtom } from "./accounts.ts"
+import { causesOf } from "./causes.ts"
 import { hourAtom, lastHour } from "./Minutes.tsx"
-import { linkToAccount } from "./Pool.tsx"
 
 /** The most rows of one kind. */
 const mostOfKind = 8
 
 /** The pages that the rows lead to. */
-type Page = "upstreams" | "accounts" | "keys" | "requests" | "settings"
+type Page = "upstreams" | "accounts" | "keys" | "requests" | "settings" | "callers"
 
 interface Row {
   readonly id: string
@@ -60,7 +61,7 @@ const useUpstreamGroup = (): Group => {
     rows: found.slice(0, mostOfKind).map((item) => ({
       id: item.name,
       name: item.name,
-      link: linkTo("upstreams"),
+      link: linkTo("upstreams", item.name),
       what: <UpstreamBadge item={item} />
     }))
   }
@@ -71,35 +72,90 @@ const severities = { out: 0, cooling: 2, ready: 3, disabled: 3 } as const
 const severityOf = (item: Parameters<typeof hasFailedTest>[0]): number =>
   hasFailedTest(item) ? 1 : severities[stateOf(item)]
 
+/** The most accounts of a cause that are named. */
+const mostNamed = 20
+
+/** The accounts of a cause, which unfold. */
+const OfCause = ({ names }: { readonly names: ReadonlyArray<string> }) => {
+  const { common, overview: t } = useTexts()
+  return (
+    <details>
+      <summary>{t.which}</summary>
+      <ul>
+        {names.slice(0, mostNamed).map((name) => (
+          <li key={name}>
+            <a href={linkTo("accounts", name)}>{name}</a>
+          </li>
+        ))}
+      </ul>
+      {names.length > mostNamed && <p class="hint">{common.andMore(names.length - mostNamed)}</p>}
+    </details>
+  )
+}
+
 const useAccountGroup = (): Group => {
   const moreOf = useMore()
+  const { overview: t, reason, states } = useTexts()
   const known = useAtom(knownAtom)
   const pool = useAtom(poolAtom)
   const found = known.items.filter(({ item }) => severityOf(item) < severities.ready)
-    .map((each) => ({ ...each, name: accountName(each.item) }))
+    .map((each) => ({
+      ...each,
+      name: accountName(each.item),
+      state: hasFailedTest(each.item) ? "failed" as const : stateOf(each.item),
+      reason: hasFailedTest(each.item) ? null : each.item.health_reason,
+      backAt: each.item.recovery_seconds === null ? undefined : each.at + each.item.recovery_seconds * 1_000
+    }))
     .sort((a, b) => severityOf(a.item) - severityOf(b.item) || (a.name < b.name ? -1 : 1))
   const all = Math.max(found.length, (pool?.out ?? 0) + (pool?.cooling ?? 0) + (pool?.failed_tests ?? 0))
-  const [first] = found
-  const worst = first === undefined ? "out" : hasFailedTest(first.item) ? "failed" : stateOf(first.item)
+  const worst = found[0]?.state ?? "out"
+  const causes = causesOf(found)
+  const shown = causes.slice(0, mostOfKind)
+  const count = shown.reduce((sum, { accounts }) => sum + accounts.length, 0)
   return {
     page: "accounts",
-    more: moreOf(all - Math.min(mostOfKind, found.length), linkTo("accounts", undefined, { state: worst })),
-    rows: found.slice(0, mostOfKind).map(({ at, item, name }) => ({
-      id: name,
-      name,
-      link: linkToAccount(item),
-      what: (
-        <>
-          <AccountBadge item={item} receivedAt={at} />
-          {hasFailedTest(item) && item.last_test?.success === false && (
-            <span class="hint clip" title={item.last_test.message ?? undefined}>
-              <Ago at={item.last_test.at} />
-              {item.last_test.message !== null && ` · ${item.last_test.message}`}
-            </span>
-          )}
-        </>
-      )
-    }))
+    more: moreOf(all - count, linkTo("accounts", undefined, { state: worst })),
+    rows: shown.map(({ accounts, id, nextAt }) => {
+      const [{ at, item, name, state }] = accounts
+      if (accounts.length === 1) {
+        return {
+          id: name,
+          name,
+          link: linkTo("accounts", name),
+          what: (
+            <>
+              <AccountBadge item={item} receivedAt={at} />
+              {hasFailedTest(item) && item.last_test?.success === false && (
+                <span class="hint clip" title={item.last_test.message ?? undefined}>
+                  <Ago at={item.last_test.at} />
+                  {item.last_test.message !== null && ` · ${item.last_test.message}`}
+                </span>
+              )}
+            </>
+          )
+        }
+      }
+      return {
+        id: `cause ${id}`,
+        name: t.accountCount(accounts.length),
+        link: linkTo("accounts", undefined, { state }),
+        what: (
+          <>
+            <Badge {...accountSigns[state]} text={states[state]} />
+            {item.health_reason !== null && state !== "failed" && (
+              <span class="hint">{reason(item.health_reason)}</span>
+            )}
+            {nextAt !== undefined && state !== "failed" && (
+              <span class="hint">
+                {t.first}
+                <BackIn seconds={(nextAt - at) / 1_000} receivedAt={at} />
+              </span>
+            )}
+            <OfCause names={accounts.map((each) => each.name)} />
+          </>
+        )
+      }
+    })
   }
 }
 
@@ -129,32 +185,43 @@ const useKeyGroup = (): Group => {
   }
 }
 
-const useErrorGroup = (): Group => {
+/** Whether callers are at fault for all errors of a code: a full queue refuses with the code of a key's limits. */
+const isFaultOfCallers = (code: string): boolean =>
+  code !== "rate_limit_exceeded" && faultOf({ error: code }) === "caller"
+
+/** The errors of the hour: those that callers are at fault for stand at the end, and ask for nothing. */
+const useErrorGroups = (): readonly [errors: Group, callers: Group] => {
   const moreOf = useMore()
-  const t = useTexts().overview
+  const { inspector, overview: t } = useTexts()
   const errors = useValue(hourAtom)?.errors ?? []
   const link = (code: string) =>
     linkTo("requests", undefined, {
       ...lastHour,
       ...(code === "other" ? { outcome: "failed" } : { code: `"${code}"` })
     })
-  return {
-    page: "requests",
-    more: moreOf(errors.length - mostOfKind, linkTo("requests", undefined, { ...lastHour, outcome: "failed" })),
-    rows: errors.slice(0, mostOfKind).map(({ code, count, last_at, last_request_id }) => ({
-      id: code,
-      name: code,
-      link: link(code),
-      what: (
-        <>
-          <Badge sign="✕" tone="bad" text={t.times(count)} />
-          <a class="hint" href={linkTo("requests", last_request_id)}>
-            {t.lastOne} <Ago at={last_at} />
-          </a>
-        </>
-      )
-    }))
+  const groupOf = (page: "callers" | "requests"): Group => {
+    const isOfCallers = page === "callers"
+    const own = errors.filter(({ code }) => isFaultOfCallers(code) === isOfCallers)
+    return {
+      page,
+      more: moreOf(own.length - mostOfKind, linkTo("requests", undefined, { ...lastHour, outcome: "failed" })),
+      rows: own.slice(0, mostOfKind).map(({ code, count, last_at, last_request_id }) => ({
+        id: code,
+        name: code,
+        link: link(code),
+        what: (
+          <>
+            <Badge sign={isOfCallers ? "–" : "✕"} tone={isOfCallers ? "muted" : "bad"} text={t.times(count)} />
+            <a class="hint" href={linkTo("requests", last_request_id)}>
+              {t.lastOne} <Ago at={last_at} />
+            </a>
+            {!isOfCallers && inspector.advice(code) !== undefined && <span class="hint">{inspector.advice(code)}</span>}
+          </>
+        )
+      }))
+    }
   }
+  return [groupOf("requests"), groupOf("callers")]
 }
 
 const settingsAtom = Admin.query("admin-settings", "fields", {
@@ -208,7 +275,8 @@ export const Attention = () => {
   const t = useTexts().overview
   const pool = useAtom(poolAtom)
   const hour = useValue(hourAtom)
-  const groups = [useUpstreamGroup(), useAccountGroup(), useKeyGroup(), useErrorGroup(), useSettingsGroup()]
+  const [errors, callers] = useErrorGroups()
+  const groups = [useUpstreamGroup(), useAccountGroup(), useKeyGroup(), errors, useSettingsGroup(), callers]
   const { ref, rows } = useHeld(groups)
   const keyCount = useValue(keysAtom)?.total ?? 0
   const isKnown = pool !== undefined && hour !== undefined
@@ -223,7 +291,7 @@ export const Attention = () => {
         : (
           <ul class="card rows live" ref={ref}>
             {rows.map((row, index) => (
-              <li key={`${row.page} ${row.id}`}>
+              <li key={`${row.page} ${row.id}`} class={row.page === "callers" ? "muted" : ""}>
                 <span class={`hint ${rows[index - 1]?.page === row.page ? "sr-only" : ""}`}>{t.kinds[row.page]}</span>
                 <a class="what" href={row.link} title={row.name}>{row.name}</a>
                 <div class="why">{row.what}</div>

@@ -3,6 +3,7 @@
  */
 import { duration } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
+import { Lazy } from "../../parts/Loaded.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { clockAtom, queueAtom } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
@@ -15,6 +16,9 @@ import { Attention } from "./Attention.tsx"
 import { FirstRunNotice } from "./FirstRunNotice.tsx"
 import { Minutes } from "./Minutes.tsx"
 import { Pool } from "./Pool.tsx"
+
+/** Not needed for the first figures. */
+const loadUpstreamRows = () => import("./UpstreamRows.tsx").then((module) => module.UpstreamRows)
 
 const Queue = () => {
   const { common, overview: t, requests } = useTexts()
@@ -64,6 +68,7 @@ export const Overview = () => {
       <DurabilityNotice />
       <FirstRunNotice />
       <Minutes />
+      <Lazy load={loadUpstreamRows} of={undefined} />
       <div class="columns overview">
         <Attention />
         <div class="stack">

@@ -15,8 +15,7 @@ import { linkTo } from "../../state/route.ts"
 import { knownAtom } from "./accounts.ts"
 import { moveInStrip } from "./strip.ts"
 
-export const linkToAccount = ({ identifier }: Pick<Received["item"], "identifier">): string =>
-  linkTo("accounts", undefined, { q: identifier })
+const linkToAccount = (item: Received["item"]): string => linkTo("accounts", accountName(item))
 
 /** How many accounts are in each state; together they are all accounts. */
 const countsOf = (pool: PoolNow): ReadonlyArray<readonly [AccountState, number]> => [
