@@ -59,7 +59,7 @@ describe("a field that is added to an entry of the configuration", () => {
     ["an upstream", "upstreams", "Add upstream", "Save"],
     ["a key", "keys", "New key", "Create key"],
     ["a route", "routes", "Add route", "Save"],
-    ["a price", "models", ["gpu/small", "Set price"], "Save"],
+    ["a price", "models", ["small", "Set price"], "Save"],
     ["a token", "settings", "New token", "Create token"]
   ])("is in the form of %s, and is refused outside of its range", async (_, route, open, save) => {
     await page.goto(`${gateway.url}/console/#/${route}`)
