@@ -25,6 +25,12 @@ const signs = {
 export const requestsOf = (id: string, query: Readonly<Record<string, string>> = {}): string =>
   linkTo("requests", undefined, { key: `"${id}"`, ...query })
 
+/** What happens at the limits of a window, beside that requests are refused. */
+const Rules = ({ of: { fallback, strict, window } }: { readonly of: KeyItem["limits"][number] }) => {
+  const t = useTexts().keys
+  return strict || fallback !== null ? <p class="hint">{t.rulesOf(window, strict, fallback)}</p> : null
+}
+
 /** How much of the limit is used of which the largest share is used; the others are on the key's page. */
 export const Tightest = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
@@ -32,11 +38,15 @@ export const Tightest = ({ item }: { readonly item: KeyItem }) => {
   const limit = fullest(item)
   const others = limitsOf(item).length - 1
   if (limit === undefined) return <span class="hint">{t.noLimits}</span>
+  const rules = item.limits.find(({ window }) => window === limit.window)
   return (
-    <div class="line">
-      <Meter used={Number(limit.used)} limit={Number(limit.limit)} text={usedText(limit, t, currency)} />
-      {others > 0 && <a class="hint" href={linkTo("keys", item.id)} title={t.moreLimits(others)}>+{others}</a>}
-    </div>
+    <>
+      <div class="line">
+        <Meter used={Number(limit.used)} limit={Number(limit.limit)} text={usedText(limit, t, currency)} />
+        {others > 0 && <a class="hint" href={linkTo("keys", item.id)} title={t.moreLimits(others)}>+{others}</a>}
+      </div>
+      {rules !== undefined && <Rules of={rules} />}
+    </>
   )
 }
 
@@ -56,9 +66,7 @@ export const Used = ({ item }: { readonly item: KeyItem }) => {
           text={usedText(each, t, currency)}
         />
       ))}
-      {item.limits.map(({ fallback, strict, window }) =>
-        (strict || fallback !== null) && <p key={window} class="hint">{t.rulesOf(window, strict, fallback)}</p>
-      )}
+      {item.limits.map((each) => <Rules key={each.window} of={each} />)}
     </>
   )
 }

@@ -55,12 +55,8 @@ const KeyRow = ({ item, onAction, value }: {
   return (
     <Row
       cells={[
-        <>
-          {item.name !== null && (
-            <p>
-              <a href={linkTo("keys", id)}>{item.name}</a>
-            </p>
-          )}
+        <div class="line">
+          {item.name !== null && <a href={linkTo("keys", id)}>{item.name}</a>}
           {item.name === null
             ? (
               <a href={linkTo("keys", id)}>
@@ -68,12 +64,9 @@ const KeyRow = ({ item, onAction, value }: {
               </a>
             )
             : <code class="hint" title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>}
-          {item.note !== null && <p class="hint">{item.note}</p>}
-        </>,
-        <>
-          <KeyState item={item} />
-          {item.models !== null && <p class="hint clip" title={item.models.join(", ")}>{item.models.join(", ")}</p>}
-        </>,
+          {item.note !== null && <span class="hint rest" title={item.note}>{item.note}</span>}
+        </div>,
+        <KeyState item={item} />,
         <Tightest item={item} />,
         <a href={requestsOf(id, { outcome: "open" })}>
           {usage.max_inflight === null
