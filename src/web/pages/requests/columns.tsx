@@ -218,14 +218,14 @@ export const columnsOf = (
       name: t.in,
       rank: 3,
       number: true,
-      width: "4rem",
+      width: "4.6rem",
       cell: ({ usage }) => usage === null ? "–" : <Count value={usage.prompt_tokens} />
     },
     {
       name: t.out,
       rank: 3,
       number: true,
-      width: "4rem",
+      width: "4.6rem",
       cell: ({ usage }) => usage === null ? "–" : <Count value={usage.completion_tokens} />
     },
     ...currency === undefined ? [] : [
