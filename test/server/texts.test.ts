@@ -23,6 +23,16 @@ import { pageText } from "../support/snippets.ts"
 
 const file = (name: string) => readFileSync(path.join(import.meta.dirname, "../..", name), "utf8")
 
+/** Which argument of the functions that make errors for callers is the message. */
+const messagePlaces = new Map([
+  ["invalidRequest", 0],
+  ["upgradeRequired", 0],
+  ["gatewayError", 1],
+  ["fault", 1],
+  ["at", 1],
+  ["atElsewhere", 1]
+])
+
 describe("the texts", () => {
   it("introduce a gateway of any number of upstreams", () => {
     const introductions = {
@@ -74,8 +84,12 @@ describe("the texts", () => {
         const literals: Array<{ readonly start: number; readonly said: string }> = []
         new Visitor({
           CallExpression: ({ arguments: given, callee }) => {
-            const at = callee.type !== "Identifier" ? -1 : ["invalidRequest", "gatewayError"].indexOf(callee.name)
-            const message = given[at]
+            const name = callee.type === "Identifier"
+              ? callee.name
+              : callee.type === "MemberExpression" && "name" in callee.property
+              ? callee.property.name
+              : ""
+            const message = given[messagePlaces.get(String(name)) ?? -1]
             if (message !== undefined) messages.push(message)
           },
           Literal: ({ start, value }) => {
