@@ -50,7 +50,7 @@ const search = async (text: string, kinds: { readonly key: string; readonly acco
       kind: kinds.account,
       name: accountName(item),
       hint: item.note,
-      link: linkTo("accounts", undefined, { q: item.identifier })
+      link: linkTo("accounts", accountName(item))
     }))
   ]
 }

@@ -20,9 +20,9 @@ const Failures = () => {
         <button type="button" class="quiet" onClick={() => registry.set(failuresAtom, [])}>{common.close}</button>
       </div>
       <ul>
-        {failures.slice(0, shownFailures).map(({ identifier, message, name }) => (
+        {failures.slice(0, shownFailures).map(({ message, name }) => (
           <li key={name}>
-            <a href={linkTo("accounts", undefined, { q: identifier })}>
+            <a href={linkTo("accounts", name)}>
               <Breaking text={name} />
             </a>
             <span>{message}</span>

@@ -22,7 +22,6 @@ export const progressAtom = Atom.keepAlive(Atom.make<Progress | undefined>(undef
 
 interface Failed {
   readonly name: string
-  readonly identifier: string
   readonly message: string
 }
 
@@ -55,7 +54,7 @@ const testOne = (failures: Array<Failed>) => (identifier: string) =>
     ),
     Effect.tap(({ message, name, success }) =>
       Effect.sync(() => {
-        if (!success) failures.push({ name, identifier: name.slice(name.indexOf("/") + 1), message })
+        if (!success) failures.push({ name, message })
         registry.update(progressAtom, (now) =>
           now === undefined
             ? now

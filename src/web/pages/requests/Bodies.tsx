@@ -121,7 +121,7 @@ const Rounds = ({ record: { bodies_kept, upstream } }: Shown) => {
           <h3>{t.round(index + 1, round.label)}</h3>
           <p class="summary">
             <code>{round.url}</code>
-            {round.account !== "" && <a href={linkTo("accounts", undefined, { q: round.account })}>{round.account}</a>}
+            {round.account !== "" && <a href={linkTo("accounts", round.account)}>{round.account}</a>}
             <span>{t.tryIs(round.attempt)}</span>
             <span>{round.status === 0 ? t.noStatus : t.statusIs(round.status)}</span>
           </p>

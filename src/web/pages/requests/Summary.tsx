@@ -155,13 +155,13 @@ export const Summary = ({ record }: { readonly record: RequestRecord }) => {
       [
         t.account,
         <Copied key="account" name={t.account} text={account}>
-          <a href={linkTo("accounts", undefined, { q: account })}>{account}</a>
+          <a href={linkTo("accounts", account)}>{account}</a>
         </Copied>
       ] as const
     ],
     ...target === undefined
       ? []
-      : [[t.target, <a key="target" href={linkTo("upstreams")}>{target}</a>] as const],
+      : [[t.target, <a key="target" href={linkTo("upstreams", target.split("/")[0])}>{target}</a>] as const],
     ...useTimes(record),
     ...useTokens(record),
     ...attempts > 1 ? [[t.attempts, t.attemptsOf(attempts, failovers)] as const] : [],

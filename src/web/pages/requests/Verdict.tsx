@@ -34,14 +34,14 @@ const Next = ({ fault, record: { account, error, key, target } }: {
   switch (fault) {
     case "account":
       return (
-        <a href={linkTo("accounts", undefined, { q: account })}>
+        <a href={linkTo("accounts", account || undefined)}>
           {account === "" ? common.pages.accounts : t.openAccount}
         </a>
       )
     case "upstream":
       return target === undefined
-        ? <a href={linkTo("accounts", undefined, { q: account })}>{common.pages.accounts}</a>
-        : <a href={linkTo("upstreams")}>{common.pages.upstreams}</a>
+        ? <a href={linkTo("accounts", account || undefined)}>{common.pages.accounts}</a>
+        : <a href={linkTo("upstreams", target.split("/")[0])}>{common.pages.upstreams}</a>
     case "caller":
       return key === "direct" || key === "none" ? null : <a href={linkTo("keys", key)}>{t.openKey}</a>
     case "gateway":
@@ -63,7 +63,7 @@ const Tried = ({ record: { outcome, tries } }: { readonly record: RequestRecord 
           <li key={i}>
             {account === ""
               ? <code>{`${upstream}/${model}`}</code>
-              : <a href={linkTo("accounts", undefined, { q: account })}>{account}</a>} {cause !== null
+              : <a href={linkTo("accounts", account)}>{account}</a>} {cause !== null
               ? <Badge sign="✕" tone="bad" text={`${t.causes(cause)}${status === null ? "" : ` ${status}`}`} />
               : took_ms === null
               ? <Badge sign="…" tone="" text={outcome === "open" ? t.trying : t.given} />
