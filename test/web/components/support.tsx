@@ -5,24 +5,22 @@
 /// <reference types="vite/client" />
 import type { ComponentChildren } from "preact"
 import { render } from "preact"
-import { afterEach } from "vitest"
+import { onTestFinished } from "vitest"
 import "../../../src/web/style.css"
 
 let drawn: HTMLElement | undefined
 
-/** Draws a view, replacing the previous one of the same test. */
+/** Draws a view, replacing the previous one of the same test. All files of the tests share this module: the end of each test removes its view. */
 export const draw = (view: ComponentChildren): HTMLElement => {
   if (drawn === undefined) {
-    drawn = document.createElement("main")
-    document.body.append(drawn)
+    const made = drawn = document.createElement("main")
+    document.body.append(made)
+    onTestFinished(() => {
+      render(null, made)
+      made.remove()
+      drawn = undefined
+    })
   }
   render(view, drawn)
   return drawn
 }
-
-afterEach(() => {
-  if (drawn === undefined) return
-  render(null, drawn)
-  drawn.remove()
-  drawn = undefined
-})
