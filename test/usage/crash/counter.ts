@@ -7,7 +7,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
-import { writeSync } from "node:fs"
 import { UsageStore } from "../../../src/usage/UsageStore.ts"
 import { entry, start } from "../support.ts"
 
@@ -20,7 +19,10 @@ const count = Effect.gen(function*() {
     for (let i = 0; i < 100; i++) store.add(entry({ model: `model ${i}` }))
     counted += 100
     yield* TestClock.adjust("1 second")
-    writeSync(1, `${counted}\n`)
+    // A full pipe is waited for.
+    yield* Effect.callback<void>((resume) => {
+      process.stdout.write(`${counted}\n`, () => resume(Effect.void))
+    })
   }
 })
 
