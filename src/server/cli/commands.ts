@@ -6,7 +6,6 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
-import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
@@ -15,81 +14,26 @@ import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
-import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { buildInfo, currentVersion, runtime } from "../../admin/system/build.ts"
-import { ConfigFileError, type ConfigInvalid, maxFaults } from "../../config/ConfigError.ts"
-import { codeOf, makeConfigFile } from "../../config/ConfigFile.ts"
+import { codeOf } from "../../config/ConfigFile.ts"
 import { Environment } from "../../config/Environment.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
-import { type PriceChange, readPrices, savePrices } from "../../config/importPrices.ts"
-import { parseConfig } from "../../config/json.ts"
-import { pricedTargets } from "../../config/pricedTargets.ts"
-import { readRegularFile } from "../../config/regularFile.ts"
-import { configJsonSchema, priceStart } from "../../config/schema.ts"
-import { loadConfig } from "../../config/sources.ts"
-import { storeUrlOf } from "../../config/storeSettings.ts"
+import { configJsonSchema } from "../../config/schema.ts"
 import type { JsonSchema, ToolDeclaration } from "../../domain/Conversation.ts"
 import { sieveStream } from "../../sieve.ts"
 import { type PlayedStyle, playedStyles, type SamplePrompt } from "../../styles/Style.ts"
 import { connectCommand, runAgentCommand } from "./agents/commands.ts"
+import { CommandFailed, configArgument, count, print, readConfig } from "./commandParts.ts"
 import { askHealth, healthDefaults, report } from "./health.ts"
 import { importCommand } from "./import/command.ts"
+import { modelsCommand } from "./modelCommands.ts"
+import { pricesCommand } from "./priceCommands.ts"
 import { runService } from "./run.ts"
-
-class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", { message: Schema.String }) {}
-
-/** Of `| head`, for example: the reader has all that it wants, so the command succeeds. */
-const isBrokenPipe = (error: unknown): boolean =>
-  Predicate.isTagged(error, "PlatformError") && codeOf(error as PlatformError) === "EPIPE"
-
-/** Writes bytes or text to the standard output as they arrive. */
-const print = <E, R>(
-  output: Stream.Stream<string | Uint8Array, E, R>
-): Effect.Effect<void, E | PlatformError, R | Stdio.Stdio> =>
-  Effect.flatMap(Stdio.Stdio, (stdio) => Stream.run(output, stdio.stdout({ endOnDone: false }))).pipe(
-    Effect.catchIf(isBrokenPipe, () => Effect.void)
-  )
-
-/** One line for each fault, with its place. */
-const faulty = (source: string, { faults }: ConfigInvalid): CommandFailed => {
-  const lines = faults.map((fault) => `${source}: ${fault.message}`)
-  if (faults.length === maxFaults) lines.push(`${source}: these are the first ${maxFaults} faults; there may be more`)
-  return new CommandFailed({ message: lines.join("\n") })
-}
-
-/**
- * Reads the configuration that the service would start with: the file at `path`, by default the one that the environment names.
- * `source` is the name of the file or the variable. Changes nothing.
- */
-const readConfig = Effect.fnUntraced(function*(path: Option.Option<string>) {
-  const environment = yield* Environment
-  const file = yield* makeConfigFile(Option.getOrElse(path, () => environment.configPath))
-  const named = Option.isSome(path)
-  if (named && Option.isNone(yield* file.read)) {
-    return yield* new ConfigFileError({ message: `${file.path}: there is no such file` })
-  }
-  const supplied = named ? undefined : environment.configJson
-  const source = supplied === undefined ? file.path : "GATEWAY_CONFIG_JSON"
-  const { advice, snapshot, version, warnings } = yield* loadConfig(
-    { ...environment, configJson: supplied, configWriteback: false },
-    file
-  ).pipe(
-    Effect.tap(({ snapshot }) => storeUrlOf(snapshot.raw, source)),
-    Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(source, error)))
-  )
-  return {
-    source,
-    config: snapshot.config,
-    raw: snapshot.raw,
-    warnings: [...warnings.map((warning) => `${source}: ${warning}`), ...named ? [] : advice],
-    exists: supplied !== undefined || Option.isSome(version)
-  }
-})
 
 /** The answer to `--version`: the version, its build and its runtime. */
 const versionLine = (): string => {
@@ -180,8 +124,6 @@ const healthCommand = Command.make(
   })
 ).pipe(Command.withDescription("Check that a gateway is ready; prints the reason and exits 1 if not"))
 
-const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
-
 /** Upstreams that the summary names. */
 const mostUpstreams = 20
 
@@ -198,12 +140,7 @@ const summary = ({ accounts, configured_keys, ...config }: GatewayConfig): strin
 const checkConfigCommand = Command.make(
   "check-config",
   {
-    path: Argument.Path("path").pipe(
-      Argument.withDescription(
-        "Configuration file (default: $GATEWAY_CONFIG_JSON, then $GATEWAY_CONFIG_PATH, then config.json)"
-      ),
-      Argument.optional
-    ),
+    path: configArgument,
     strict: Flag.Boolean("strict").pipe(
       Flag.withDescription("Treat warnings, such as unknown fields, as errors"),
       Flag.withDefault(false)
@@ -244,203 +181,6 @@ const unreadable = (file: string) => (error: PlatformError): CommandFailed => {
       : `${file} cannot be read (${code})`
   })
 }
-
-/** Bytes of a file of prices or facts. Those that are published have two million. */
-const longestPriceFile = 64 * 1024 * 1024
-
-/** The prices of a name before and after, or all prices of a new one. */
-const priceLine = ({ after, before, name }: PriceChange): string => {
-  if (before === undefined) {
-    return `new      ${name}: ${Array.from(after, ([place, amount]) => `${place} ${amount}`).join(", ")}`
-  }
-  const places = [...new Set([...before.keys(), ...after.keys()])]
-  const changed = places.filter((place) => before.get(place) !== after.get(place))
-    .map((place) => `${place} ${before.get(place) ?? "none"} -> ${after.get(place) ?? "none"}`)
-  return `changed  ${name}: ${changed.join(", ")}`
-}
-
-const pricesImportCommand = Command.make(
-  "import",
-  {
-    file: Argument.Path("file").pipe(Argument.withDescription("JSON object of models with their prices")),
-    dryRun: Flag.Boolean("dry-run").pipe(
-      Flag.withDescription("Print the difference, and write nothing"),
-      Flag.withDefault(false)
-    ),
-    from: Flag.String("from").pipe(
-      Flag.withDescription("Day, or RFC 3339 time, from which the prices apply (default: immediately)"),
-      Flag.optional
-    )
-  },
-  Effect.fnUntraced(function*({ dryRun, file, from }) {
-    const { configJson, configPath, configWriteback } = yield* Environment
-    if (configJson !== undefined && !configWriteback) {
-      return yield* new CommandFailed({ message: "The configuration is in GATEWAY_CONFIG_JSON, not in a file" })
-    }
-    const begins = Option.getOrUndefined(from)
-    if (begins !== undefined && priceStart(begins) === undefined) {
-      return yield* new CommandFailed({
-        message: "--from must be a day, such as 2027-01-31, or an RFC 3339 time with its zone"
-      })
-    }
-    const bytes = yield* Effect.mapError(
-      readRegularFile(file, longestPriceFile),
-      ({ message }) => new CommandFailed({ message })
-    )
-    const { placeless, prices, taken, unpriced } = yield* parseConfig(file, bytes.toString()).pipe(
-      Effect.mapError(() => new CommandFailed({ message: `${file} is not a JSON object` })),
-      Effect.flatMap(readPrices)
-    )
-    if (taken === 0) return yield* new CommandFailed({ message: `${file} has no prices` })
-    const target = yield* makeConfigFile(configPath)
-    const now = yield* Clock.currentTimeMillis
-    const { changes, unchanged } = yield* savePrices(target, prices, { now, from: begins, isTrial: dryRun }).pipe(
-      Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(target.path, error)))
-    )
-    const fresh = changes.filter(({ before }) => before === undefined).length
-    const lines = changes.map(priceLine)
-    if (placeless.size > 0) {
-      const fields = Array.from(placeless, ([field, entries]) => `${field} (${entries})`)
-      lines.push(`without a place, with the number of entries: ${fields.join(", ")}`)
-    }
-    lines.push(
-      `${target.path}: ${fresh} new, ${changes.length - fresh} changed, ${unchanged} unchanged${
-        dryRun ? ", nothing written" : ""
-      }; ${unpriced} without a price left out`
-    )
-    yield* print(Stream.succeed(`${lines.join("\n")}\n`))
-  })
-).pipe(
-  Command.provide(Environment.layer),
-  Command.withDescription(
-    "Import model prices from a file in the format of LiteLLM's model_prices_and_context_window.json; prints the difference"
-  )
-)
-
-const pricesCheckCommand = Command.make(
-  "check",
-  {
-    path: Argument.Path("path").pipe(
-      Argument.withDescription(
-        "Configuration file (default: $GATEWAY_CONFIG_JSON, then $GATEWAY_CONFIG_PATH, then config.json)"
-      ),
-      Argument.optional
-    )
-  },
-  Effect.fnUntraced(function*({ path }) {
-    const { config, raw, source } = yield* readConfig(path)
-    // The embedded answerer costs nothing.
-    const targets = pricedTargets(raw, config, yield* Clock.currentTimeMillis)
-      .filter(({ upstream }) => config.upstreams.get(upstream)?.driver !== "embedded")
-    const gaps = targets.filter(({ missing }) => missing.length > 0)
-    for (const { missing, name, price, target } of gaps) {
-      const asked = name === target || target.endsWith(`/${name}`) ? target : `${name}, ${target}`
-      yield* Console.log(price === null ? `${asked}: no price` : `${asked}: ${price} lacks ${missing.join(", ")}`)
-    }
-    if (gaps.length > 0) {
-      return yield* new CommandFailed({
-        message: `${source}: ${gaps.length} of ${count(targets.length, "target")} lack prices`
-      })
-    }
-    yield* Console.log(`${source}: every target has its prices`)
-  })
-).pipe(
-  Command.provide(Environment.layer),
-  Command.withDescription("Print the targets that lack prices; exits 1 if there are any")
-)
-
-const pricesCommand = Command.make("prices").pipe(
-  Command.withDescription("Prices of models"),
-  Command.withSubcommands([pricesImportCommand, pricesCheckCommand])
-)
-
-/** Reads the file at a path, or the standard input for `-`. */
-const readFileOrInput = Effect.fnUntraced(function*(file: string, most: number) {
-  if (file !== "-") {
-    return yield* Effect.mapError(readRegularFile(file, most), ({ message }) => new CommandFailed({ message }))
-  }
-  const stdio = yield* Stdio.Stdio
-  let length = 0
-  const parts = yield* Stream.runCollect(
-    Stream.takeWhile(stdio.stdin, (part) => (length += part.length) <= most)
-  )
-  if (length > most) {
-    return yield* new CommandFailed({ message: `the standard input has more than ${most / 1024 ** 2} MiB` })
-  }
-  return Buffer.concat(Array.from(parts))
-})
-
-const modelsImportCommand = Command.make(
-  "import",
-  {
-    file: Argument.String("file").pipe(
-      Argument.withDescription(
-        "JSON in the format of models.dev or of model_prices_and_context_window.json; - for standard input"
-      )
-    )
-  },
-  Effect.fnUntraced(function*({ file }) {
-    const { configJson, configPath, configWriteback } = yield* Environment
-    if (configJson !== undefined && !configWriteback) {
-      return yield* new CommandFailed({ message: "The configuration is in GATEWAY_CONFIG_JSON, not in a file" })
-    }
-    const { readModelFacts, saveModelFacts } = yield* Effect.promise(() => import("../../config/importModelFacts.ts"))
-    const bytes = yield* readFileOrInput(file, longestPriceFile)
-    const { facts, left } = yield* parseConfig(file, bytes.toString()).pipe(
-      Effect.mapError(() => new CommandFailed({ message: `${file} is not a JSON object` })),
-      Effect.flatMap(readModelFacts)
-    )
-    if (facts.size === 0) return yield* new CommandFailed({ message: `${file} has no facts about models` })
-    const target = yield* makeConfigFile(configPath)
-    yield* saveModelFacts(target, facts).pipe(
-      Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(target.path, error)))
-    )
-    yield* Console.log(
-      `${target.path}: facts of ${count(facts.size, "model")} taken, ${
-        count(left, "entry").replace("entrys", "entries")
-      } without facts or with a name before them left out`
-    )
-  })
-).pipe(
-  Command.provide(Environment.layer),
-  Command.withDescription("Import facts about models from a file into model_facts of the configuration file")
-)
-
-const modelsShowCommand = Command.make(
-  "show",
-  {
-    path: Argument.Path("path").pipe(
-      Argument.withDescription(
-        "Configuration file (default: $GATEWAY_CONFIG_JSON, then $GATEWAY_CONFIG_PATH, then config.json)"
-      ),
-      Argument.optional
-    ),
-    form: Flag.Literals("for", ["codex", "openrouter"]).pipe(
-      Flag.withDescription("Print JSON for codex (model_catalog_json) or in the format of OpenRouter"),
-      Flag.optional
-    )
-  },
-  Effect.fnUntraced(function*({ form, path }) {
-    const { raw } = yield* readConfig(path)
-    const { shownModels } = yield* Effect.promise(() => import("./models.ts"))
-    const { findings, text } = yield* shownModels(raw, Option.getOrUndefined(form))
-    for (const finding of findings) yield* Console.error(finding)
-    if (text === undefined) {
-      return yield* new CommandFailed({
-        message: "clients.codex_instructions is not set: codex would run without instructions"
-      })
-    }
-    yield* print(Stream.make(text))
-  })
-).pipe(
-  Command.provide(Environment.layer),
-  Command.withDescription("Print the models with their facts and the sources of these; asks each server for its list")
-)
-
-const modelsCommand = Command.make("models").pipe(
-  Command.withDescription("Models and their facts"),
-  Command.withSubcommands([modelsShowCommand, modelsImportCommand])
-)
 
 const webhooksTestCommand = Command.make(
   "test",
