@@ -213,7 +213,7 @@ export class Quotas {
   }
 }
 
-/** The lengths of windows that reset immediately. Others refill steadily, and their reset moves with each answer. */
+/** The lengths of windows that reset in one step. Others refill steadily, and their reset moves with each answer. */
 const fixedWindow = /^(?:\d+[hdm]|day)/
 
 const eventTypes = { ok: undefined, low: "quota.low", exhausted: "quota.exhausted" } as const

@@ -134,7 +134,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.prefers = preferencesOf(input, options.sealed)
     const { caller: { owner }, conversation, request: { identity } } = input
     this.memory = {
-      key: () => turnsKey(owner, identity, conversation),
+      key: () => this.sticky?.keys[0] ?? turnsKey(owner, identity, conversation),
       isContinued: identity?.session !== undefined || isContinued(conversation),
       last: undefined,
       next: undefined

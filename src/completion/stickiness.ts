@@ -5,7 +5,7 @@ import type { Stickiness } from "../accounts/Lease.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import { isServer } from "../domain/protocols.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
-import { conversationKey, isContinued, sessionKey } from "./conversationKey.ts"
+import { isContinued, sessionKey, turnsKey } from "./conversationKey.ts"
 
 /**
  * Milliseconds that a server keeps a prompt after its last use; `hasHour` if a messages server has written it for an hour. Source: the
@@ -48,13 +48,14 @@ export const stickinessOf = (
   if (!hasChoice || !targets.some(({ upstream }) => lifetimeOf(upstream) > 0)) return undefined
   const how = { lifetimeOf, prefersTarget: sticky === "target" }
   const session = identity?.session
+  const key = turnsKey(owner, identity, conversation)
   if (identity === undefined || session === undefined) {
-    return { ...how, keys: [conversationKey(owner, conversation)], isContinued: isContinued(conversation) }
+    return { ...how, keys: [key], isContinued: isContinued(conversation) }
   }
   const { agent, parent } = identity
   const further = agent === undefined ? [] : [
     sessionKey(owner, session),
     ...(parent === undefined ? [] : [sessionKey(owner, session, parent)])
   ]
-  return { ...how, keys: [sessionKey(owner, session, agent), ...further], isContinued: true }
+  return { ...how, keys: [key, ...further], isContinued: true }
 }

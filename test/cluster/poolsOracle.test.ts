@@ -239,7 +239,7 @@ class Oracle {
   configure(pools: ReadonlyMap<string, NaiveConfig>, limit: number): void {
     this.config = pools
     this.limit = pools.size === 1 && pools.get("default")?.enabled === true ? Number.POSITIVE_INFINITY : limit
-    // What is left of budgets is known before anybody is served.
+    // A new configuration settles the budgets before it serves anybody.
     this.#apply(0)
     for (const pool of this.pools.configured()) {
       for (const slot of pool.slots()) pool.spend(slot, 0)
@@ -300,6 +300,15 @@ class Oracle {
     this.settle()
     this.#apply(this.limit)
   }
+}
+
+/** Lets accounts return on both sides whose time has come, and compares those that are due for a try. Returns the outcomes. */
+const recover = async (own: Oracle): Promise<ReadonlyArray<Outcome>> => {
+  const due = own.pools.recover(own.now).map((slot) => slot.key)
+  own.settle()
+  const { reply, told } = await cluster.oracle("recover")
+  assert.sameMembers(reply.slice(1), due)
+  return told
 }
 
 /** Runs the same operations on both and compares the outcomes. */
@@ -377,10 +386,7 @@ const compare = async (first: ReadonlyMap<string, NaiveConfig>, firstLimit: numb
           if (slot !== undefined) pool?.restore(slot)
           const { told } = await cluster.oracle("restore", op.key)
           // The window of its budget may be over by now.
-          const due = own.pools.recover(own.now).map((slot) => slot.key)
-          const recovered = await cluster.oracle("recover")
-          assert.sameMembers(recovered.reply.slice(1), due)
-          actual = [...told, ...recovered.told]
+          actual = [...told, ...await recover(own)]
         }
         break
       }
@@ -401,21 +407,14 @@ const compare = async (first: ReadonlyMap<string, NaiveConfig>, firstLimit: numb
       case "Advance": {
         own.now += op.by
         cluster.now = own.now
-        const due = own.pools.recover(own.now).map((slot) => slot.key)
-        own.settle()
-        const { reply, told } = await cluster.oracle("recover")
-        assert.sameMembers(reply.slice(1), due)
-        actual = told
+        actual = await recover(own)
         break
       }
       case "Configure": {
         own.configure(op.pools, op.limit)
         own.settle()
         const told = await shared.configure(op.pools, op.limit)
-        const due = own.pools.recover(own.now).map((slot) => slot.key)
-        const recovered = await cluster.oracle("recover")
-        assert.sameMembers(recovered.reply.slice(1), due)
-        actual = [...told, ...recovered.told]
+        actual = [...told, ...await recover(own)]
         break
       }
       case "Die":

@@ -101,7 +101,7 @@ describe("a server that requires an API key when none is configured", () => {
     assert.strictEqual(first.status, 503)
     assert.strictEqual(
       first.message,
-      "The upstream asks for an API key and none is configured: add an account with the key as its token"
+      "The upstream asks for an API key and none is configured: You didn't provide an API key. Ask the gateway's operator."
     )
     // The back-off is a minute plus up to a quarter.
     assert.isTrue(Number(first.retryAfter) >= 60 && Number(first.retryAfter) <= 75, String(first.retryAfter))

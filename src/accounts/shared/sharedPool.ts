@@ -24,11 +24,10 @@ import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
-import { readWindows, SeenWindows } from "../../usage/sharedWindows.ts"
 import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
-import { budgetsOf, hasBudgets, type LeaseBudget, spentUntil } from "../budgets.ts"
+import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
 import type { Caller, Lease, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
@@ -44,6 +43,7 @@ import {
   type Verdict,
   verdictArguments
 } from "./poolScripts.ts"
+import { SharedBudgets } from "./sharedBudgets.ts"
 import { makeSharedCleanUp } from "./sharedCleanUp.ts"
 import { makeSharedTokens, type SharedTokens } from "./sharedTokens.ts"
 import { makeSharedView, pollPool } from "./sharedView.ts"
@@ -62,7 +62,7 @@ interface Taken {
   used: LeaseBudget["used"] | undefined
 }
 
-/** Tokens, or uses of budgets, that are brought back to the store at the same time. */
+/** Tokens that are brought back to the store at the same time. */
 const restoresAtOnce = 100
 
 /** The reports of a lease that has shown nothing. */
@@ -190,19 +190,13 @@ const makeSharedCore = Effect.fnUntraced(function*(
         registry.invalidate()
     }
   })
-  /** What the store last said of the use of budgets. */
-  const seenBudgets = new SeenWindows()
+  const sharedBudgets = new SharedBudgets(store, config.now, shell.budgets)
   store.membership.bringsBack((data) =>
     Effect.suspend(() => {
-      const lost = seenBudgets.since(data.at)
-      const budgets = Array.from(
-        { length: Math.ceil(lost.length / restoresAtOnce) },
-        (_, i) => store.run("keys", "seen", JSON.stringify(lost.slice(i * restoresAtOnce, (i + 1) * restoresAtOnce)))
-      )
       const made = Array.from(byName.values(), (account) => shell.madeTokens(account))
         .filter((tokens) => tokens !== undefined)
       return Effect.andThen(
-        Effect.all(budgets, { discard: true }),
+        sharedBudgets.bringBack(data.at),
         Effect.forEach(made, (tokens) => tokens.restore(data), { discard: true, concurrency: restoresAtOnce })
       )
     })
@@ -294,26 +288,6 @@ const makeSharedCore = Effect.fnUntraced(function*(
     return digests.owners.has(owner)
   }
 
-  /** Keeps what the store says is used of budgets after a lease. */
-  const sawBudgets = ({ account: name, pool }: Grant, at: number, own: string, ofUpstream: string) => {
-    for (const [key, windows] of [[`#${name}`, own], [`@${pool}`, ofUpstream]] as const) {
-      if (windows !== "") seenBudgets.keep(key, at, windows.split(" "))
-    }
-    const account = byName.get(name)
-    if (account === undefined) return
-    shell.budgets.saw(account, (owner) => {
-      const windows = owner.account === null ? ofUpstream : own
-      return windows === "" ? [] : readWindows(at, windows.split(" "))
-    })
-  }
-
-  /** Whether an account or its upstream is at a budget, as far as this node knows. */
-  const isAtBudget = (account: PooledAccount): boolean => {
-    const [own, ofUpstream] = budgetsOf(account, account.upstream, config.now())
-    return spentUntil(seenBudgets.of(`#${nameOf(account)}`), own) > storeNow() ||
-      spentUntil(seenBudgets.of(`@${account.upstream}`), ofUpstream) > storeNow()
-  }
-
   const release = (
     grant: Grant,
     held: Held | undefined,
@@ -343,9 +317,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
         ...(use === undefined ? [] : [usedArgument(use)])
       ],
       (
-        [, clean = "", state = "", count = "", delay = "", cooled = "", met = "", at = "", own = "", ofUpstream = ""]
+        [, clean = "", state = "", count = "", delay = "", cooled = "", met = "", ...used]
       ) => {
-        if (at !== "") sawBudgets(grant, Number(at), own, ofUpstream)
+        if (used.length > 0) sharedBudgets.saw(grant, byName.get(grant.account), used)
         if (met === "hit") stickyHits++
         else if (met === "move") stickyMoves++
         if (cooled !== "") fork(logUpstream(grant.pool, upstream[0], cooled))
@@ -535,7 +509,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       ),
     whyNot: (account) => {
       if (account.account?.disabled === true) return "disabled"
-      if (isAtBudget(account)) return "budget"
+      if (sharedBudgets.isAtBudget(account, nameOf(account), storeNow())) return "budget"
       const isUsedUp = quotas.windowsOf(account).some(({ model, status }) => model === null && status === "exhausted")
       return isUsedUp ? "quota" : "priority"
     },

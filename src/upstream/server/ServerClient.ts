@@ -212,7 +212,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     const { kind, message = "", status = 0 } = failure
     if (status === 401 && !isKey(token)) {
       const of = isUnnamed(upstream) ? "" : ` of the upstream ${upstream}`
-      return { message: `add an account${of} with the key as its token` }
+      return { advice: `add an account${of} with the key as its token` }
     }
     if (status >= 300 && status < 400) {
       return { message: "it redirects", advice: `${place}.base_url must be the address itself` }

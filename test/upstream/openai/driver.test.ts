@@ -479,7 +479,7 @@ describe("the openai driver", () => {
         const keyless = yield* ask(json(401, { error: { message: "You didn't provide an API key." } }), {}, {
           credential: fixedToken(undefined)
         })
-        assert.match(keyless.failure?.message ?? "", /^add an account with the key as its token$/)
+        assert.match(keyless.failure?.advice ?? "", /^add an account with the key as its token$/)
         assert.isTrue(keyless.failure?.anonymous)
         const moved = yield* ask({ status: 301, headers: { location: "https://elsewhere/" } })
         assert.match(moved.failure?.message ?? "", /redirects/)

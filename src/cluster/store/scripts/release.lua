@@ -16,6 +16,17 @@ if remembered then table.remove(ARGV) end
 local continued, lifetime, conversations = string.match(ARGV[#ARGV], '^sticky (%d) (%d+) (.+)$')
 local conversation = conversations and string.match(conversations, '^%S+')
 if conversation then table.remove(ARGV) end
+
+-- Keeps a word about a conversation, of the conversations that were used last.
+local function keep_conversation(name, conversation, word)
+  local words, used = K .. name, K .. name .. ':used'
+  call('HSET', words, conversation, word)
+  call('ZADD', used, now, conversation)
+  if call('ZCARD', used) > CONVERSATIONS then call('HDEL', words, call('ZPOPMIN', used)[1]) end
+  call('PEXPIRE', words, STICKY)
+  call('PEXPIRE', used, STICKY)
+end
+
 reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, unclean = ARGV[4], ARGV[5]
@@ -44,25 +55,13 @@ end
 if was == 'unknown' and unclean ~= '' and ARGV[6] ~= '' and
   call('HGET', pool_of(ARGV[6]).k .. 'cleaning', ARGV[6]) == me then clean = ARGV[6] end
 if remembered and was == 'granted' then
-  call('HSET', K .. 'threads', remembered, memory)
-  call('ZADD', K .. 'threads:used', now, remembered)
-  if call('ZCARD', K .. 'threads:used') > CONVERSATIONS then
-    call('HDEL', K .. 'threads', call('ZPOPMIN', K .. 'threads:used')[1])
-  end
-  call('PEXPIRE', K .. 'threads', STICKY)
-  call('PEXPIRE', K .. 'threads:used', STICKY)
+  keep_conversation('threads', remembered, memory)
 end
 local met = ''
 if conversation and was == 'granted' and account ~= '' then
   local _, _, last = sticky_of(conversations)
   if continued == '1' and last then met = last == account and 'hit' or 'move' end
-  call('HSET', K .. 'sticky', conversation, int(now + tonumber(lifetime)) .. ' ' .. p.name .. ' ' .. account)
-  call('ZADD', K .. 'sticky:used', now, conversation)
-  if call('ZCARD', K .. 'sticky:used') > CONVERSATIONS then
-    call('HDEL', K .. 'sticky', call('ZPOPMIN', K .. 'sticky:used')[1])
-  end
-  call('PEXPIRE', K .. 'sticky', STICKY)
-  call('PEXPIRE', K .. 'sticky:used', STICKY)
+  keep_conversation('sticky', conversation, int(now + tonumber(lifetime)) .. ' ' .. p.name .. ' ' .. account)
 end
 if conversation or counts then
   return finish({ was, clean, seen[1] or '', seen[2] or '', seen[3] or '', cooled or '', met, unpack(told) })
