@@ -224,6 +224,11 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   await day.getByRole("img", { name: "Requests of each hour" }).waitFor()
   await page.getByRole("table", { name: "Models" }).getByRole("link", { name: "upstream-chat" }).waitFor()
   await page.getByText("None of the kept requests failed.").waitFor()
+  // Its text is folded away, and a key that is used waits for no first request.
+  assert.isFalse(await page.getByRole("main").getByText(key).first().isVisible())
+  await page.getByText("How to use it").click()
+  await page.getByRole("main").getByText(key).first().waitFor()
+  assert.strictEqual(await page.getByRole("status", { name: "First request" }).count(), 0)
   assert.strictEqual(await ask("Hello", key, "no-such-model"), 400)
   await page.reload()
   const failures = page.getByRole("table", { name: "Last failures" })

@@ -116,8 +116,15 @@ const FirstRequest = ({ id }: { readonly id: string }) => {
   )
 }
 
-/** A key and how to use it. `model` is one that the key may use; by default one that the gateway serves. */
-export const Access = ({ keyText, model }: { readonly keyText: string; readonly model?: string | undefined }) => {
+/**
+ * A key and how to use it. `model` is one that the key may use; by default one that the gateway serves. Unless the key `isUsed`, it waits
+ * for the first request.
+ */
+export const Access = ({ isUsed = false, keyText, model }: {
+  readonly keyText: string
+  readonly model?: string | undefined
+  readonly isUsed?: boolean
+}) => {
   const t = useTexts().keys
   const served = useModel()
   return (
@@ -133,7 +140,7 @@ export const Access = ({ keyText, model }: { readonly keyText: string; readonly 
         </dd>
       </dl>
       <Snippets keyText={keyText} model={model ?? served} />
-      <FirstRequest id={keyIdOf(keyText)} />
+      {!isUsed && <FirstRequest id={keyIdOf(keyText)} />}
     </div>
   )
 }

@@ -116,9 +116,10 @@ export const KeyPage = ({ id }: { readonly id: string }) => {
             </div>
             <LastFailures requests={{ key: `"${id}"` }} />
             {value !== undefined && (
-              <Section name={nouns.access} class="card">
-                <Access keyText={value} model={item.models?.[0]} />
-              </Section>
+              <details class="card">
+                <summary>{nouns.access}</summary>
+                <Access keyText={value} model={item.models?.[0]} isUsed={item.usage.last_used_at !== null} />
+              </details>
             )}
             {open === "edit" && <EditKey item={item} onClose={close} />}
             {open === "delete" && <DeleteKey item={item} onClose={close} />}
