@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Meter } from "../../src/domain/stream/cooperative.ts"
 import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
-import { inlineReasoning } from "../../src/upstream/openai/inlineReasoning.ts"
+import { inlineReasoning } from "../../src/upstream/server/inlineReasoning.ts"
 import { ReplyDecoder } from "../../src/upstream/session/decodeReply.ts"
 import { mostFragments, mostSearchResults, PatchDocument } from "../../src/upstream/session/patchDocument.ts"
 import { assertLinear, type Shape } from "../support/linear.ts"

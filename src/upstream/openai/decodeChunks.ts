@@ -20,10 +20,10 @@ import { asCount, asString, parseJson, writeJson } from "../json.ts"
 import { isTextOnly, type Piece, RepeatedEvents } from "../RepeatedEvents.ts"
 import { errorBody } from "../server/errorBody.ts"
 import { errorFacts, isError } from "../server/errorFacts.ts"
+import { inlineReasoning } from "../server/inlineReasoning.ts"
 import { timingsUsage, usageIn, usageOf } from "../server/usage.ts"
 import { callIndexes } from "./callIndexes.ts"
 import { Extras, refusalOf, sealedOf } from "./extras.ts"
-import { inlineReasoning } from "./inlineReasoning.ts"
 import { type ReasoningNames, unknownNames } from "./thinking.ts"
 
 /** Characters of a call's id, which every frame of the call repeats. */

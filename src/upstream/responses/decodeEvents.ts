@@ -22,6 +22,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../budget.ts"
 import type { ChunkDecoder } from "../decodeBody.ts"
 import { asString, isShallow, parseJson } from "../json.ts"
+import { inlineReasoning } from "../server/inlineReasoning.ts"
 import { usageOf } from "../server/usage.ts"
 import { toolCallsOf } from "../usageDetails.ts"
 import { replyErrorFacts } from "./errorFacts.ts"
@@ -139,11 +140,14 @@ class EventDecoder implements ChunkDecoder {
   /** Text of an earlier message was emitted, and no call since. */
   #isAfterText = false
   readonly #passes: boolean
+  /** Finds the thinking that local servers leave within the text, except in a reply that passes as it is. */
+  readonly #inline: ReturnType<typeof inlineReasoning> | undefined
   readonly #thinking: SentThinking | undefined
   readonly #budget: EventOptions["budget"]
 
   constructor({ budget, passesEvents = false, thinking }: EventOptions) {
     this.#passes = passesEvents
+    this.#inline = passesEvents ? undefined : inlineReasoning()
     this.#thinking = thinking
     this.#budget = budget
   }
@@ -174,6 +178,7 @@ class EventDecoder implements ChunkDecoder {
   end(out: Array<UpstreamEvent>): void {
     if (this.#failed !== undefined) return
     if (this.#finish === undefined) return this.#fail({ kind: this.#began ? "truncated" : "empty" })
+    this.#inline?.end(out)
     out.push(UpstreamFinish(this.#finish))
   }
 
@@ -294,10 +299,11 @@ class EventDecoder implements ChunkDecoder {
     }
     if (this.#items.size < mostOpen) this.#items.set(event["output_index"] ?? item["id"], started)
     if (this.#passes) return
-    if (type === "message" && this.#isAfterText) out.push(UpstreamText("\n\n"))
+    if (type === "message" && this.#isAfterText) this.#say("\n\n", out)
     if (type === "message") this.#isAfterText = false
     if (isCall) {
       this.#isAfterText = false
+      this.#inline?.interrupt(out)
       out.push(UpstreamCall(started.call, asString(item["call_id"]), asString(item["name"]), ""))
     }
   }
@@ -310,7 +316,7 @@ class EventDecoder implements ChunkDecoder {
     if (item.type === "message") {
       // Half a character that nothing completes.
       const rest = item.characters.end()
-      if (rest !== "") out.push(UpstreamText(rest))
+      if (rest !== "") this.#say(rest, out)
     }
     if (item.hasContent) return
     if (type === "response.output_text.done") this.#text(item, asString(event["text"]), out)
@@ -323,7 +329,12 @@ class EventDecoder implements ChunkDecoder {
     const text = piece === undefined ? "" : item.characters.take(piece)
     if (text === "") return
     item.hasContent = true
-    out.push(UpstreamText(text))
+    this.#say(text, out)
+  }
+
+  #say(text: string, out: Array<UpstreamEvent>): void {
+    if (this.#inline === undefined) out.push(UpstreamText(text))
+    else this.#inline.push(text, out)
   }
 
   #think(item: Item, piece: string | undefined, out: Array<UpstreamEvent>): void {
@@ -344,7 +355,7 @@ class EventDecoder implements ChunkDecoder {
         }
         // Some servers begin a message by its first piece.
         if (item === undefined) {
-          if (delta !== undefined) out.push(UpstreamText(delta))
+          if (delta !== undefined) this.#say(delta, out)
         } else this.#text(item, delta, out)
         return
       }
@@ -397,7 +408,7 @@ class EventDecoder implements ChunkDecoder {
     const rest = known?.characters.end() ?? ""
     switch (item["type"]) {
       case "message": {
-        if (rest !== "") out.push(UpstreamText(rest))
+        if (rest !== "") this.#say(rest, out)
         this.#isAfterText ||= known?.hasContent === true
         if (this.#passes) return
         const annotations = listOf(item["content"]).flatMap((part) => listOf(part["annotations"]))

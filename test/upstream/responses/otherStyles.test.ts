@@ -155,6 +155,30 @@ describe("a model that seals no thinking", () => {
   })
 })
 
+describe("thinking between tags at the start of a text", () => {
+  it("is thinking for callers of other styles, and text for callers of the server's own", async () => {
+    await start()
+    for (const reply of [said, (text: string) => streamed(responseOf([messageItem(text)]))]) {
+      server.answer(() => reply("<think>\nHm.\n</think>\n\nHello <think>"))
+      const { body } = await chat([{ role: "user", content: "A" }])
+      const [choice] = body["choices"] as ReadonlyArray<{ readonly message: Fields }>
+      assert.deepInclude(choice?.message, { content: "Hello <think>", reasoning_content: "\nHm.\n" })
+    }
+    const native = await post("/v1/responses", { input: "A" })
+    assert.nestedPropertyVal(native.body, "output[0].content[0].text", "<think>\nHm.\n</think>\n\nHello <think>")
+  })
+
+  it("is text where another message follows its first half", async () => {
+    await start()
+    server.answer(() =>
+      streamed(responseOf([messageItem("<thi", { id: "msg_1" }), messageItem("nk>", { id: "msg_2" })]))
+    )
+    const { body } = await chat([{ role: "user", content: "A" }])
+    const [choice] = body["choices"] as ReadonlyArray<{ readonly message: Fields }>
+    assert.strictEqual(choice?.message["content"], "<thi\n\nnk>")
+  })
+})
+
 describe("what a server says beyond text", () => {
   it("becomes the style's own: messages one after another, citations, pictures, refusals, log probabilities", async () => {
     await start()
