@@ -120,7 +120,8 @@ export const linesOf = ({ files, name, shell }: Client) => {
 const run = promisify(execFile)
 const longest = 120_000
 
-const install = (client: Client): string => {
+/** Installs a client where it is not installed. Returns its program. */
+export const install = (client: Client): string => {
   const folder = path.join(root, "node_modules/.cache/clients", `${client.command[0]}-${client.version}`)
   const bin = path.join(folder, "node_modules/.bin", client.command[0]!)
   if (existsSync(bin)) return bin

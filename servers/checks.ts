@@ -1,6 +1,7 @@
 // What the gateway must do in front of a real server, for each of its drivers and each API of callers. Each case is a sentence; it holds, or
 // its fault says what was seen.
 import { businessKey, type RunningGateway, startGateway } from "../test/support/gateway.ts"
+import { runAgent } from "./agent.ts"
 import { type Api, apis, ask, type Question, type Reply, type Turn } from "./apis.ts"
 import type { ModelName } from "./models.ts"
 import { until } from "./processes.ts"
@@ -24,7 +25,8 @@ export const checkNames = [
   "restart",
   "failover",
   "embeddings",
-  "relayed"
+  "relayed",
+  "agent"
 ] as const
 export type CheckName = typeof checkNames[number]
 
@@ -500,6 +502,21 @@ export const checkServer = async (
       const own = await vectors(url)
       sameAs("the vectors", await vectors((await gatewayFor("embedder")).url), own)
     })
+    await testCase("relayed", undefined, "a ranking of documents is the server's", async () => {
+      const { model, url } = await server.serving("ranker")
+      const body = JSON.stringify({ model, query: "a door", documents: ["a wall", "doors", "the sea"] })
+      const scores = async (base: string) => {
+        const response = await fetch(`${base}/v1/rerank`, { method: "POST", headers: headersFor(base), body })
+        const text = await response.text()
+        if (response.status >= 400 && base === url) throw new Lacking("it ranks no documents")
+        if (response.status !== 200) throw new Fault(`${response.status} ${shorten(text)}`)
+        const { results } = JSON.parse(text) as { results: ReadonlyArray<{ index: number; relevance_score: number }> }
+        return results.map(({ index, relevance_score: score }) => [index, score.toFixed(4)])
+      }
+      const own = await scores(url)
+      holds(own.length === 3, "not three documents")
+      sameAs("the scores", await scores((await gatewayFor("ranker")).url), own)
+    })
     await testCase("relayed", undefined, "a completion of a text, whole and streamed, is the server's", async () => {
       const { model, url } = await server.serving("writer")
       const gateway = await gatewayFor("writer")
@@ -516,6 +533,11 @@ export const checkServer = async (
       }
     })
   }
+
+  await testCase("agent", "chat", "an agent runs the command that the model calls for", async () => {
+    const { output, ran } = await runAgent((await gatewayFor("agent")).url, businessKey, await name("agent"))
+    holds(ran, `the agent prints: ${shorten(output)}`)
+  })
 
   for (const api of apis) {
     await testCase("restart", api, "a server that dies in a stream leaves an unfinished reply", async () => {

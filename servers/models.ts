@@ -2,7 +2,7 @@
 //
 // A model is a llama architecture over a vocabulary of bytes. Each token is its own dimension, so that the last layer is a table of which
 // token follows which. The layers before it are random and weak. The table makes a model write capital letters as thinking, small ones as its
-// answer, and one call of `get_weather` as a single token: what it writes means nothing, and has the form that servers parse.
+// answer, and one call as a single token: what it writes means nothing, and has the form that servers parse.
 import { mkdirSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { type GgufValue, type Tensor, writeGguf, writeSafetensors } from "./weights.ts"
@@ -15,25 +15,35 @@ interface Behaviour {
   readonly format: Format
   /** Thinks before it answers, where the prompt leaves it open. */
   readonly thinks?: boolean
-  /** Calls `get_weather` in place of an answer. */
-  readonly calls?: boolean
+  /** The call that it makes in place of an answer, as JSON. */
+  readonly calls?: string
   /** Begins a call after some text, which only a grammar of the server brings to its end. */
   readonly begins?: boolean
   /** Writes until a limit ends it. */
   readonly endless?: boolean
   /** Has vectors in place of texts. */
   readonly embeds?: boolean
+  /** Has a score in place of a text. */
+  readonly ranks?: boolean
 }
+
+/** The file that the command of the model for agents makes in the current folder. */
+export const agentFile = "made.txt"
 
 /** The models by name. */
 export const models = {
   thinker: { format: "qwen", thinks: true },
   writer: { format: "llama" },
-  caller: { format: "hermes", calls: true },
+  caller: { format: "hermes", calls: `{"name": "get_weather", "arguments": {"city": "Paris"}}` },
   beginner: { format: "hermes", begins: true },
   reasoner: { format: "deepseek", thinks: true },
   endless: { format: "qwen", endless: true },
-  embedder: { format: "qwen", embeds: true }
+  embedder: { format: "qwen", embeds: true },
+  agent: {
+    format: "hermes",
+    calls: JSON.stringify({ name: "bash", arguments: { command: `echo made > ${agentFile}` } })
+  },
+  ranker: { format: "qwen", ranks: true }
 } as const satisfies Readonly<Record<string, Behaviour>>
 
 export type ModelName = keyof typeof models
@@ -56,7 +66,8 @@ const byteLetters = (() => {
 
 const asToken = (text: string): string => [...Buffer.from(text)].map((byte) => byteLetters[byte]).join("")
 
-const call = "\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n"
+/** Stands for the call of a model in the vocabulary that all share. */
+const call = "\n<call>\n"
 const blank = "\n\n"
 
 /** Tokens that stand for themselves in a prompt. */
@@ -96,6 +107,12 @@ const vocabulary = [
   ...pieces,
   ...Array.from({ length: width - pieces.length }, (_, i) => `<|unused_${i}|>`)
 ]
+
+/** The vocabulary of a model: with its own call. */
+const vocabularyOf = (name: ModelName): ReadonlyArray<string> => {
+  const { calls }: Behaviour = models[name]
+  return calls === undefined ? vocabulary : vocabulary.with(idOf(asToken(call)), asToken(`\n${calls}\n`))
+}
 
 const idOf = (token: string): number => vocabulary.indexOf(token)
 const byteId = (letter: string): number => letter.charCodeAt(0)
@@ -200,7 +217,7 @@ const always = 30
 
 /** For each token how likely each token follows it, as logits. */
 const followers = (behaviour: Behaviour, random: () => number): ReadonlyArray<Float32Array> => {
-  const { begins = false, calls = false, endless = false, format, thinks = false } = behaviour
+  const { begins = false, calls, endless = false, format, thinks = false } = behaviour
   const end = idOf(ends[format])
   const rows = vocabulary.map((_, id) => {
     const row = new Float32Array(width).fill(never)
@@ -235,7 +252,7 @@ const followers = (behaviour: Behaviour, random: () => number): ReadonlyArray<Fl
   only(idOf("</think>"), [idOf(asToken(blank))])
   only(idOf(asToken(blank)), small)
   only(start, thinks ? [idOf("<think>")] : small)
-  if (calls) {
+  if (calls !== undefined) {
     for (const id of [start, idOf(asToken(blank))]) only(id, [idOf("<tool_call>")])
     only(idOf("<tool_call>"), [idOf(asToken(call))])
     only(idOf(asToken(call)), [idOf("</tool_call>")])
@@ -312,11 +329,12 @@ const headerOf = (name: ModelName): Readonly<Record<string, GgufValue>> => {
     "llama.attention.head_count": { uint32: heads },
     "llama.attention.head_count_kv": { uint32: heads },
     "llama.attention.layer_norm_rms_epsilon": { float32: 1e-5 },
-    // The mean of all tokens.
+    // The mean of all tokens, and a rank.
     ...(behaviour.embeds === true ? { "llama.pooling_type": { uint32: 1 } } : {}),
+    ...(behaviour.ranks === true ? { "llama.pooling_type": { uint32: 4 } } : {}),
     "tokenizer.ggml.model": { string: "gpt2" },
     "tokenizer.ggml.pre": { string: "qwen2" },
-    "tokenizer.ggml.tokens": { strings: vocabulary },
+    "tokenizer.ggml.tokens": { strings: vocabularyOf(name) },
     // 1 is a normal token, 3 a control token, 4 one that is also found in texts.
     "tokenizer.ggml.token_type": {
       int32s: vocabulary.map((token, id) => id < 258 ? 1 : spoken.has(token) ? 4 : 3)
@@ -330,7 +348,7 @@ const headerOf = (name: ModelName): Readonly<Record<string, GgufValue>> => {
   }
 }
 
-const tokenizerOf = () => ({
+const tokenizerOf = (name: ModelName) => ({
   version: "1.0",
   added_tokens: vocabulary.flatMap((content, id) =>
     id < 258 ? [] : [{
@@ -361,7 +379,7 @@ const tokenizerOf = () => ({
     end_of_word_suffix: null,
     fuse_unk: false,
     byte_fallback: false,
-    vocab: Object.fromEntries(vocabulary.slice(0, 258).map((token, id) => [token, id])),
+    vocab: Object.fromEntries(vocabularyOf(name).slice(0, 258).map((token, id) => [token, id])),
     merges: [[asToken("\n"), asToken("\n")]]
   }
 })
@@ -408,7 +426,7 @@ export const writeModels = (folder: string): void => {
       pad_token_id: idOf("<|endoftext|>"),
       do_sample: true
     })
-    write("tokenizer.json", tokenizerOf())
+    write("tokenizer.json", tokenizerOf(name))
     write("tokenizer_config.json", {
       tokenizer_class: "PreTrainedTokenizerFast",
       clean_up_tokenization_spaces: false,

@@ -5,7 +5,7 @@ import path from "node:path"
 import { promisify } from "node:util"
 import type { Driver } from "./checks.ts"
 import { cache, install } from "./install.ts"
-import { ggufOf, type ModelName, models, writeModels } from "./models.ts"
+import { contextWindow, ggufOf, type ModelName, models, writeModels } from "./models.ts"
 import { cpuSeconds, freePort, type Running, sleep, start } from "./processes.ts"
 import type { ProgramName } from "./versions.ts"
 
@@ -35,20 +35,23 @@ const run = promisify(execFile)
 
 const modelsFolder = path.join(cache, "models")
 
-const contextWindow = 8192
+/** The context window of a model in tokens. The prompt of an agent has a token for each letter. */
+const windowOf = (model: ModelName): number => model === "agent" ? contextWindow : contextWindow / 2
 
-/** The program that runs llama.cpp's server of the Python package; its arguments are the file, the name and the port. */
+/** The program that runs llama.cpp's server of the Python package; its arguments are the file, the name, the port and the window. */
 const llamaProgram = `
 import signal, sys, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, name, params.port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 params.model_alias = {name}
-params.n_ctx = ${contextWindow}
+params.n_ctx = int(sys.argv[4])
 params.n_parallel = 4
 params.kv_unified = True
 params.cpuparams.n_threads = 1
 params.endpoint_metrics = True
-params.embedding = name == "embedder"
+params.embedding = name in ("embedder", "ranker")
+if name == "ranker":
+    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_RANK
 server = xllamacpp.Server(params)
 signal.pause()
 `
@@ -109,7 +112,7 @@ const llamaCpp = async (): Promise<RealServer> => {
   writeFileSync(program, llamaProgram)
   const { kill, serving, stop, urlOf } = processes("llama.cpp", {
     command: path.join(folder, "bin/python"),
-    args: (model, port) => [program, ggufOf(modelsFolder, model), model, String(port)]
+    args: (model, port) => [program, ggufOf(modelsFolder, model), model, String(port), String(windowOf(model))]
   })
   return {
     name: "llama.cpp",
@@ -132,10 +135,10 @@ const vllm = async (): Promise<RealServer> => {
   const { kill, serving, stop, urlOf } = processes("vLLM", {
     command: path.join(folder, "bin/vllm"),
     args: (model, port) => [
-      ...`serve ${model} --host 127.0.0.1 --port ${port} --max-model-len 4096 --dtype float32 --enforce-eager`.split(
-        " "
-      ),
-      ...(model === "embedder"
+      ...`serve ${model} --host 127.0.0.1 --port ${port} --dtype float32 --enforce-eager`.split(" "),
+      "--max-model-len",
+      String(model === "agent" ? contextWindow : 4096),
+      ...(model === "embedder" || model === "ranker"
         ? ["--runner", "pooling"]
         : ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]),
       ...(model === "thinker" ? ["--reasoning-parser", "qwen3"] : [])
@@ -216,7 +219,8 @@ const ollama = async (): Promise<RealServer> => {
         `FROM ${ggufOf(modelsFolder, model)}`,
         `TEMPLATE """${ollamaTemplate(model)}"""`,
         `PARAMETER stop ${ends}`,
-        "PARAMETER num_thread 1"
+        "PARAMETER num_thread 1",
+        ...(model === "agent" ? [`PARAMETER num_ctx ${contextWindow}`] : [])
       ].join("\n")
     )
     await run(command, ["create", model, "-f", file], { env: { ...process.env, ...env } })
