@@ -154,8 +154,10 @@ const starterOf = async ({ folder: within, serverUrl }: Targets, { name, prepare
 /** Requests a second at which the time to the first event is measured. */
 const rate = 200
 
-/** Replies of each row that are compared with what the upstream sends. */
-const checked = Math.max(5, Math.round(100 * effort))
+/** Replies of each row that are compared with what the upstream sends: at least `leastChecked`, and others for `checkMillis`. */
+const mostChecked = Math.max(5, Math.round(100 * effort))
+const leastChecked = Math.min(10, mostChecked)
+const checkMillis = 30_000 * effort
 
 /** Whether the tokens of a reply are those that the upstream counts: ten, and one for each of its events. */
 const hasUsage = (text: string, output: number): boolean => {
@@ -177,6 +179,7 @@ interface Measured {
   readonly rate: number
   readonly first: { readonly p50: number; readonly p99: number } | undefined
   readonly memory: number
+  readonly checked: number
   readonly right: number
   readonly billed: number
 }
@@ -194,20 +197,22 @@ const measure = async (row: Scenario, { start }: Starter): Promise<Measured> => 
     const memory = (await treeOf(target.pid)).reduce((sum, pid) => sum + residentMb(pid), 0)
     // A target that answers fewer has a queue that only grows.
     const first = rates.at(-1)! < rate ? undefined : await steadily(target, what, rate, 5 * effort)
+    let checked = 0
     let right = 0
     let billed = 0
-    for (let i = 0; i < checked; i++) {
+    const end = performance.now() + checkMillis
+    for (; checked < mostChecked && (checked < leastChecked || performance.now() < end); checked++) {
       const { text } = await reply(target, withUsage(what))
       if (row.what.isReply(text.of)) right++
       if (row.output === undefined || hasUsage(text.whole, row.output)) billed++
     }
-    return { cost: costs.at(-1)!, rate: rates.at(-1)!, first, memory, right, billed }
+    return { cost: costs.at(-1)!, rate: rates.at(-1)!, first, memory, checked, right, billed }
   } finally {
     await endProcess(target.pid)
   }
 }
 
-const share = (part: number): string => part === checked ? "all" : `${part} of ${checked}`
+const share = (part: number, all: number): string => part === all ? "all" : `${part} of ${all}`
 
 /** Writes the table in place of the one in the page, if the page has a place for it. */
 const writePage = (text: string): void => {
@@ -252,10 +257,10 @@ export const peersBench = (rows: ReadonlyArray<Scenario>): Promise<void> =>
         }
       }
       const own = measured.get("gateway")
-      for (const [name, { billed, cost, first, memory, rate: a, right }] of measured) {
+      for (const [name, { billed, checked, cost, first, memory, rate: a, right }] of measured) {
         const added = (which: "p50" | "p99") =>
           first === undefined || direct === undefined ? "—" : Math.max(0, first[which] - direct[which])
-        const usage = name === "relay" || row.output === undefined ? "—" : share(billed)
+        const usage = name === "relay" || row.output === undefined ? "—" : share(billed, checked)
         lines.push([
           row.name,
           name,
@@ -265,7 +270,7 @@ export const peersBench = (rows: ReadonlyArray<Scenario>): Promise<void> =>
           added("p50"),
           added("p99"),
           memory,
-          share(right),
+          share(right, checked),
           usage
         ])
       }
