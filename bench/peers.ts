@@ -194,6 +194,9 @@ const measure = async (row: Scenario, { start }: Starter): Promise<Measured> => 
   const what = named(row.what)
   try {
     const { costs, rates } = await load(target, { ...row, what }, warmUp, spans[2])
+    if (rates.at(-1) === 0) {
+      throw new Error(`no reply ended within ${spans[2]} seconds of ${row.concurrency} concurrent requests`)
+    }
     const memory = (await treeOf(target.pid)).reduce((sum, pid) => sum + residentMb(pid), 0)
     // A target that answers fewer has a queue that only grows.
     const first = rates.at(-1)! < rate ? undefined : await steadily(target, what, rate, 5 * effort)
@@ -231,7 +234,9 @@ export const peersBench = (rows: ReadonlyArray<Scenario>): Promise<void> =>
   withTargets(async (targets) => {
     const failures = new Map<string, Array<string>>()
     const failed = (name: string, row: string, error: unknown) => {
-      const reason = `${name}: ${String(error).replaceAll(/\s+/g, " ").slice(0, 200)}`
+      // The first line says what happened; others have paths of this machine.
+      const [said = ""] = String(error).split(/\\n|\n/)
+      const reason = `${name}: ${said.replaceAll(/\s+/g, " ").slice(0, 200)}`
       failures.set(reason, [...failures.get(reason) ?? [], row])
     }
     const starters: Array<Starter> = [...startersOf(targets, ["as shipped"])]

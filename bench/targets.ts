@@ -217,7 +217,9 @@ interface Replied {
 /** Sends a request and checks the reply. Returns the milliseconds to the first byte of the response body. */
 export const ask = async (target: Target, what: Ask): Promise<number> => {
   const { firstByte, text } = await reply(target, what)
-  if (!what.isReply(text.of)) throw new Error(`${target.name} answers 200, ${text.whole.slice(0, 300)}`)
+  if (!what.isReply(text.of)) {
+    throw new Error(`${target.name} answers 200 with another reply: ${text.whole.slice(0, 300)}`)
+  }
   return firstByte
 }
 

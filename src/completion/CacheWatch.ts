@@ -1,4 +1,5 @@
 /** What one request expects of the cache of its server, and what comes of it. */
+import { crc32 } from "node:zlib"
 import type { AccountPool, Lease } from "../accounts/Accounts.ts"
 import type { TurnMemory } from "../accounts/Lease.ts"
 import type { Threads } from "../accounts/Threads.ts"
@@ -17,12 +18,15 @@ import {
   type PromptCache,
   type PromptSums,
   sumPrompt,
+  type TextMeasure,
   threadOf
 } from "../domain/warmth.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
 import { sessionKey } from "./conversationKey.ts"
 import { lifetimeIn } from "./stickiness.ts"
+
+const measure: TextMeasure = { sum: crc32, bytes: (text) => Buffer.byteLength(text) }
 
 /** Tokens from which a server keeps a prompt, unless settings or facts say it. Source: the vendors' documents on prompt caching. */
 const leastOf = (driver: string): number => driver === "generate" ? 2_048 : 1_024
@@ -75,7 +79,7 @@ export class CacheWatch {
     options: CacheWatchOptions,
     memory: TurnMemory | undefined
   ): Cooperative<CacheWatch> {
-    return new CacheWatch(input, options, memory, yield* sumPrompt(input.conversation))
+    return new CacheWatch(input, options, memory, yield* sumPrompt(input.conversation, measure))
   }
 
   /** Whether the prompt caches of a driver's servers are watched: of those that state what a cache had. */

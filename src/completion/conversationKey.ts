@@ -2,6 +2,13 @@
 import { createHmac } from "node:crypto"
 import type { Conversation, Part } from "../domain/Conversation.ts"
 
+/** The characters of a text by which it is known, with its length. */
+const knownBy = 16 * 1024
+
+/** The beginning of a long text stands for it, with its length: a conversation keeps its first turn, and a wrong preference costs little. */
+const beginningOf = (text: string): string =>
+  text.length <= knownBy ? text : `${text.slice(0, knownBy)}\n${text.length}`
+
 /** Stands for a part that is no text. Its size is as good as its bytes: a wrong preference costs little. */
 const textOf = (part: Part): string => {
   switch (part._tag) {
@@ -17,7 +24,7 @@ const textOf = (part: Part): string => {
 
 /**
  * A hash of the system text, the tools and the first user turn, under the caller's name: the same for every turn of the conversation.
- * Costs one pass over these.
+ * Costs one pass over the beginnings of these.
  */
 export const conversationKey = (owner: string, { tools, turns }: Conversation): string => {
   const hash = createHmac("sha256", owner)
@@ -28,7 +35,7 @@ export const conversationKey = (owner: string, { tools, turns }: Conversation): 
   for (const turn of turns) {
     if (turn.role !== "system" && turn !== first) continue
     hash.update(`${turn.role}\n`)
-    for (const part of turn.parts) hash.update(`${textOf(part)}\n`)
+    for (const part of turn.parts) hash.update(`${beginningOf(textOf(part))}\n`)
   }
   return hash.digest("base64url")
 }

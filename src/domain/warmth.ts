@@ -98,31 +98,35 @@ export const mostSums = 256
 /** Characters at each end of a file's data that its sum has, beside its length. */
 const dataEnds = 1_024
 
-/** The prime of FNV-1a of 32 bits (http://www.isthe.com/chongo/tech/comp/fnv/), and another odd number. */
-const [prime, odd] = [0x01000193, 0x9e3779b1]
+/** An odd number. */
+const odd = 0x9e3779b1
 
-/** Marks the end of a text, beyond all characters. */
-const textEnd = 0x10000
+/** How texts are measured: by functions of the platform, which read a text many times faster than a loop over its characters. */
+export interface TextMeasure {
+  /** A checksum of 32 bits that goes on from the one of the texts before. */
+  readonly sum: (text: string, before: number) => number
+  /** The bytes of a text in UTF-8. */
+  readonly bytes: (text: string) => number
+}
 
 /** Sums one element. */
 class ElementSum {
-  sum = 0x811c9dc5
+  sum = 0
   bytes = 0
+  readonly #measure: TextMeasure
 
-  add(text: string, from = 0, end = text.length): void {
-    let { bytes, sum } = this
-    for (let i = from; i < end; i++) {
-      const code = text.charCodeAt(i)
-      sum = Math.imul(sum ^ code, prime)
-      // Half of a pair of surrogates is two of four bytes.
-      bytes += code < 0x80 ? 1 : code < 0x800 || (code >= 0xd800 && code < 0xe000) ? 2 : 3
-    }
-    this.sum = sum
-    this.bytes = bytes
+  constructor(measure: TextMeasure) {
+    this.#measure = measure
   }
 
+  add(text: string): void {
+    this.sum = this.#measure.sum(text, this.sum)
+    this.bytes += this.#measure.bytes(text)
+  }
+
+  /** Marks the end of a text. */
   end(): void {
-    this.sum = Math.imul(this.sum ^ textEnd, prime)
+    this.sum = Math.imul(this.sum ^ 1, odd) >>> 0
   }
 }
 
@@ -130,7 +134,7 @@ function* addText(text: string, into: ElementSum, slice: Slice): Cooperative<voi
   for (let from = 0; from < text.length; from += pieceChars) {
     const end = Math.min(text.length, from + pieceChars)
     if (slice.add(0, end - from)) yield slice.end()
-    into.add(text, from, end)
+    into.add(text.slice(from, end))
   }
   into.end()
 }
@@ -138,8 +142,8 @@ function* addText(text: string, into: ElementSum, slice: Slice): Cooperative<voi
 /** Adds data whose change shows in its length or at its ends. */
 const addData = (data: string, into: ElementSum): void => {
   into.add(String(data.length))
-  into.add(data, 0, Math.min(data.length, dataEnds))
-  into.add(data, Math.max(dataEnds, data.length - dataEnds))
+  into.add(data.slice(0, dataEnds))
+  into.add(data.slice(Math.max(dataEnds, data.length - dataEnds)))
   into.end()
 }
 
@@ -189,7 +193,7 @@ function* addTool(tool: ToolDeclaration | VendorTool, into: ElementSum, slice: S
 }
 
 /** Sums a prompt, in one pass. */
-export function* sumPrompt(conversation: Conversation): Cooperative<PromptSums> {
+export function* sumPrompt(conversation: Conversation, measure: TextMeasure): Cooperative<PromptSums> {
   const slice = new Slice()
   const sums: Array<number> = []
   const ends: Array<number> = []
@@ -200,11 +204,11 @@ export function* sumPrompt(conversation: Conversation): Cooperative<PromptSums> 
     bytes += element.bytes
     sums.push(whole >>> 0)
     ends.push(bytes)
-    return element.sum >>> 0
+    return element.sum
   }
   const tools = toolsOf(conversation)
   for (const tool of tools) {
-    const element = new ElementSum()
+    const element = new ElementSum(measure)
     yield* addTool(tool, element, slice)
     close(element)
   }
@@ -212,14 +216,14 @@ export function* sumPrompt(conversation: Conversation): Cooperative<PromptSums> 
   const first = turns.findIndex(({ role }) => role !== "system")
   const systemTurns = first === -1 ? turns.length : first
   if (systemTurns > 0) {
-    const element = new ElementSum()
+    const element = new ElementSum(measure)
     for (const turn of turns.slice(0, systemTurns)) yield* addTurn(turn, element, slice)
     close(element)
   }
   let opening = 0
   let isContinued = false
   for (let i = systemTurns; i < turns.length; i++) {
-    const element = new ElementSum()
+    const element = new ElementSum(measure)
     yield* addTurn(turns[i]!, element, slice)
     const sum = close(element)
     if (i === systemTurns) opening = sum

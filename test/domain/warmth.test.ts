@@ -1,6 +1,7 @@
 /** What is expected of the cache of a server, and why it was missed: by properties, and a row for each reason. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { crc32 } from "node:zlib"
 import { type Conversation, Text, type Turn } from "../../src/domain/Conversation.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import {
@@ -11,6 +12,7 @@ import {
   type MoveCause,
   type ReportedPrompt,
   sumPrompt,
+  type TextMeasure,
   type Thread,
   threadOf
 } from "../../src/domain/warmth.ts"
@@ -38,7 +40,8 @@ const conversationOf = ({ said, system, tools = [] }: Told): Conversation => ({
   output: undefined
 })
 
-const sumsOf = (told: Told) => runSync(sumPrompt(conversationOf(told)))
+const measure: TextMeasure = { sum: crc32, bytes: (text) => Buffer.byteLength(text) }
+const sumsOf = (told: Told) => runSync(sumPrompt(conversationOf(told), measure))
 
 const here: Answerer = { upstream: "vendor", model: "m", account: "a1" }
 
@@ -72,6 +75,15 @@ const told = fc.record({
   system: fc.option(text, { nil: undefined }),
   said: fc.array(text, { minLength: 1, maxLength: 9 })
 }).map(({ system, ...rest }): Told => system === undefined ? rest : { ...rest, system })
+
+describe("the sums of a prompt", () => {
+  it("take a long text in pieces, never character by character", () => {
+    let calls = 0
+    const counting: TextMeasure = { ...measure, sum: (text, before) => (calls++, crc32(text, before)) }
+    runSync(sumPrompt(conversationOf({ said: ["a".repeat(1_000_000)] }), counting))
+    assert.isAtMost(calls, 20)
+  })
+})
 
 describe("an expectation", () => {
   it("is the whole prompt of the turn before, where the next one begins with it", () => {
@@ -152,7 +164,7 @@ describe("an expectation", () => {
         vendorFields: { vendor: "messages", fields: { cache_control: { type: "ephemeral" } } }
       }))
     }))
-    assert.deepStrictEqual(runSync(sumPrompt({ ...marked, turns })), sumsOf(before))
+    assert.deepStrictEqual(runSync(sumPrompt({ ...marked, turns }, measure)), sumsOf(before))
   })
 })
 
