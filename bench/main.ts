@@ -4,6 +4,7 @@
  */
 import { billsBench } from "./bills.ts"
 import { collectionsBench } from "./collections.ts"
+import { consoleBench } from "./console.ts"
 import { countsBench } from "./counts.ts"
 import { defaultsBench, gatewayBench, latencyBench, streamsBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
@@ -49,6 +50,7 @@ const benches: Readonly<Record<string, Bench>> = {
   observability: { run: observabilityBench },
   bills: { run: billsBench },
   usage: { run: usageBench },
+  console: { run: consoleBench },
   store: { run: storeBench },
   workers: { run: workersBench }
 }

@@ -299,6 +299,8 @@ export interface NodeOptions {
   readonly fromSources?: boolean
   /** Receives the output of a gateway without a log. */
   readonly heard?: (line: string) => void
+  /** Groups of its configuration, in place of the usual ones. */
+  readonly config?: object
 }
 
 export interface Targets {
@@ -367,14 +369,19 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
     }
     const services: ReadonlySet<Kind> = new Set(["session", "openai", "responses"])
     let started = 0
-    const gateway: Targets["gateway"] = async (kind, variant, { flags = [], fromSources = false, heard } = {}) => {
+    const gateway: Targets["gateway"] = async (
+      kind,
+      variant,
+      { config: given, flags = [], fromSources = false, heard } = {}
+    ) => {
       const own = path.join(folder, String(started++))
       const logged = variant === "log" || variant === "as shipped"
       const config = {
         keys: ["bench-key"],
         runtime: { account_max_inflight: 256, account_max_queue: 2000, global_max_inflight: 20_000 },
         ...configs[kind],
-        ...switchedOff(variant)
+        ...switchedOff(variant),
+        ...given
       }
       const isMounted = !services.has(kind)
       // The service sets this option itself; the documents advise it to apps.

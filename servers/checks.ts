@@ -200,6 +200,9 @@ export const checkServer = async (
     throw new Lacking(`${what}: ${own.error ?? shorten(own.raw)}`.slice(0, 300))
   }
 
+  /** The server, asked directly, has been seen to go on after its client has left. */
+  let goesOn = false
+
   const both = [false, true] as const
   const word = (streamed: boolean) => streamed ? "streamed" : "whole"
 
@@ -449,7 +452,8 @@ export const checkServer = async (
         if (stopped !== undefined && stopped <= longestStop) return
         const { url } = await server.serving("endless")
         const own = await stopAfter(url, server.key)
-        if (own === undefined || own > longestStop) throw new Lacking("it goes on after its client has left")
+        goesOn ||= own === undefined || own > longestStop
+        if (goesOn) throw new Lacking("it goes on after its client has left")
         throw new Fault(`it worked on for ${stopped?.toFixed(0) ?? "more than 5000"} ms`)
       })
     }

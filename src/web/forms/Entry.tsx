@@ -1,6 +1,7 @@
 /**
  * Forms of the configuration's entries, made from the gateway's description of their fields.
  */
+import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import type { ComponentChildren } from "preact"
@@ -28,8 +29,11 @@ import {
   wholeNumber
 } from "./fields.ts"
 
-/** The fields of the settings and of all entries. */
-export const fieldsAtom = Admin.query("admin-settings", "fields", { reactivityKeys: ["settings"] })
+/** The fields of the settings and of all entries. They stay while pages change. */
+export const fieldsAtom = Admin.query("admin-settings", "fields", {
+  reactivityKeys: ["settings"],
+  timeToLive: Duration.infinity
+})
 
 /** The fields of a kind of entries; `undefined` until they are known. Reports why they are not. */
 export const useFields = (kind: EntryKind): ReadonlyArray<FormField> | undefined => {

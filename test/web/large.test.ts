@@ -1,0 +1,68 @@
+/**
+ * What the pages of the console ask of a gateway with 2,000 accounts and 500 keys: requests and bytes, which do not grow with either. The
+ * configuration alone has a line for each account and key; it is read once.
+ */
+import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import type { Response } from "playwright-core"
+import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { goTo, open, settled, signIn, useBrowser } from "./support.ts"
+
+const accounts = Array.from({ length: 2_000 }, (_, i) => ({ email: `account-${i}@example.com`, password: "p" }))
+const keys = Array.from({ length: 500 }, (_, i) => `key-number-${i}`)
+
+const browser = useBrowser()
+let small: RunningGateway
+let large: RunningGateway
+beforeAll(async () => {
+  small = await startGateway({ accounts: accounts.slice(0, 60), keys: keys.slice(0, 60) })
+  large = await startGateway({ accounts, keys })
+})
+afterAll(async () => {
+  await small.stop()
+  await large.stop()
+})
+
+interface Asked {
+  requests: number
+  bytes: number
+}
+
+/** Opens each page through the navigation. Returns what it asked of the gateway. */
+const pagesOf = async (gateway: RunningGateway): Promise<ReadonlyMap<string, Asked>> => {
+  const { close, page } = await open(browser(), `${gateway.url}/console/#/about`)
+  await signIn(page, adminKey)
+  await settled(page)
+  let configurations = 0
+  const found = new Map<string, Asked>()
+  for (const name of ["Overview", "Requests", "Usage", "Keys", "Models", "Upstreams", "Accounts", "Routes"]) {
+    const asked: Asked = { requests: 0, bytes: 0 }
+    const bodies: Array<Promise<void>> = []
+    const count = (response: Response) => {
+      const path = new URL(response.url()).pathname
+      // The stream of events does not end.
+      if (!path.startsWith("/admin/") || path === "/admin/events") return
+      if (path === "/admin/config") configurations++
+      if (path === "/admin/config" && configurations === 1) return
+      asked.requests++
+      bodies.push(response.body().then((body) => void (asked.bytes += body.length)))
+    }
+    page.on("response", count)
+    await goTo(page, name)
+    await settled(page)
+    page.off("response", count)
+    await Promise.all(bodies)
+    found.set(name, asked)
+  }
+  await close()
+  return found
+}
+
+it("console: a page asks as much of a large gateway as of a small one", async () => {
+  const [few, many] = [await pagesOf(small), await pagesOf(large)]
+  assert.isAtLeast([...many.values()].filter(({ requests }) => requests > 0).length, 5)
+  for (const [name, { bytes, requests }] of many) {
+    assert.isAtMost(requests, few.get(name)!.requests + 2, name)
+    // Numbers have more digits, and lists of names for filters are longer.
+    assert.isAtMost(bytes, few.get(name)!.bytes * 1.5 + 20_000, name)
+  }
+})
