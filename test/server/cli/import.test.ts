@@ -145,6 +145,44 @@ describe("a configuration of LiteLLM", () => {
     ])
   })
 
+  it("has weights of targets, unless they are asked in order or by another strategy", async () => {
+    const base = (host: string, weight?: number) => ({
+      api_base: `https://${host}.example/v1`,
+      api_key: "k",
+      ...weight === undefined ? {} : { weight }
+    })
+    const model_list = [
+      entry("split", "openai/a", base("a", 0.9)),
+      entry("split", "openai/b", base("b", 0.1)),
+      entry("keys", "openai/a", base("a", 2)),
+      entry("keys", "openai/a", { ...base("a", 3), api_key: "k-2" }),
+      entry("keys", "openai/b", base("b", 100_000)),
+      entry("some", "openai/a", base("a", 4)),
+      entry("some", "openai/b", base("b")),
+      entry("ordered", "openai/a", { ...base("a", 1), order: 2 }),
+      entry("ordered", "openai/b", { ...base("b", 9), order: 1 })
+    ]
+    const { lines, raw } = await read("litellm", { model_list })
+    const weighted = (name: string, first: number, second: number) => ({
+      spread: "weighted",
+      targets: [{ target: `openai/${name}`, weight: first }, { target: `openai-2/${name}`, weight: second }]
+    })
+    assert.deepEqual(raw["routes"], {
+      split: weighted("split", 9, 1),
+      keys: weighted("keys", 1, 1_000),
+      some: weighted("some", 4, 1),
+      ordered: ["openai-2/ordered", "openai/ordered"]
+    })
+    assert.deepEqual(lines.filter((line) => line.startsWith("the model ")), [
+      "the model keys: changed: keys of one server are taken evenly, and their weights count together",
+      "the model some: changed: targets without a weight have the smallest one",
+      "the model ordered: left out: its targets are asked in order, and have no weights"
+    ])
+    await check(raw)
+    const busy = await read("litellm", { model_list, router_settings: { routing_strategy: "least-busy" } })
+    assert.deepInclude(busy.raw["routes"], { split: { targets: ["openai/split", "openai-2/split"], spread: "even" } })
+  })
+
   it("has facts of models, prices for a million tokens, times and limits of concurrent requests", async () => {
     const { lines, raw } = await read("litellm", {
       model_list: [
@@ -261,6 +299,58 @@ describe("a configuration of CLIProxyAPI", () => {
       "left out: some of its words are not known here"
     ])
     assert.deepEqual(at(lines, "port"), ["changed: start with --port 8317"])
+  })
+
+  /** Three keys of one model, the last one at a server of its own. */
+  const ranked = (routing: object, ...ranks: readonly [object, object, object]) => {
+    const models = [{ name: "claude-sonnet-4-5", alias: "sonnet" }]
+    const places = [{}, {}, { "base-url": "https://own.example" }]
+    return read("cliproxyapi", {
+      routing,
+      "claude-api-key": ranks.map((rank, i) => ({ "api-key": `k-${i + 1}`, models, ...rank, ...places[i] }))
+    })
+  }
+
+  const choiceOf = ({ upstreams }: RawConfig): RawConfig[string] | undefined =>
+    (upstreams as { readonly [name: string]: RawConfig })["claude"]?.["choose"]
+
+  it("has the weights of keys where the strategy counts them", async () => {
+    const weights = [{ weight: 5 }, {}, { weight: 2 }] as const
+    const { raw } = await ranked({ strategy: "weighted-round-robin" }, ...weights)
+    assert.strictEqual(choiceOf(raw), "weighted")
+    assert.deepEqual(raw["accounts"], [
+      { upstream: "claude", token: "k-1", weight: 5 },
+      { upstream: "claude", token: "k-2", weight: 1 },
+      { upstream: "claude-2", token: "k-3" }
+    ])
+    assert.deepEqual(raw["routes"], {
+      sonnet: {
+        targets: [{ target: "claude/sonnet", weight: 6 }, { target: "claude-2/sonnet", weight: 2 }],
+        spread: "weighted"
+      }
+    })
+    await check(raw)
+    const even = await ranked({}, ...weights)
+    assert.isUndefined(choiceOf(even.raw))
+    assert.deepEqual(at(even.lines, "claude-api-key[0].weight"), [
+      "left out: it counts only for the strategy weighted-round-robin"
+    ])
+  })
+
+  it("uses keys and servers by their priorities, or in the order of the file", async () => {
+    const { lines, raw } = await ranked({}, { priority: -5 }, { priority: 2_000 }, { priority: 7 })
+    assert.strictEqual(choiceOf(raw), "fill_first")
+    assert.deepEqual(raw["accounts"], [
+      { upstream: "claude", token: "k-1", priority: -5 },
+      { upstream: "claude", token: "k-2", priority: 1_000 },
+      { upstream: "claude-2", token: "k-3" }
+    ])
+    assert.deepEqual(raw["routes"], { sonnet: ["claude/sonnet", "claude-2/sonnet"] })
+    assert.deepEqual(at(lines, "claude-api-key[0]"), [
+      "changed: its keys are used by priority, and those of one priority in their order"
+    ])
+    await check(raw)
+    assert.strictEqual(choiceOf((await ranked({ strategy: "fill-first" }, {}, {}, {})).raw), "fill_first")
   })
 
   it("serves what the server of one entry without models lists, and says where that is not possible", async () => {

@@ -23,6 +23,10 @@ export interface DraftUpstream {
   readonly fields: Record<string, Schema.Json>
   /** Tokens with the fields of their accounts. */
   readonly accounts: Map<string, RawConfig>
+  /** Counts towards the orders of its deployments. */
+  order: number
+  /** Its share among the targets of a route where its deployments have none of their own; 0 for none. */
+  weight: number
   /** It serves what its server lists, since the file names no models. At most one upstream can. */
   isOpen: boolean
 }
@@ -38,8 +42,10 @@ export interface Deployment {
   readonly fields: RawConfig
   /** Facts, in the form of `readModelFacts`. */
   readonly info: RawConfig | undefined
-  /** The lowest ones are asked first; those with equal ones evenly. */
+  /** The lowest ones are asked first; those with equal ones evenly, or by their weights. */
   readonly order: number
+  /** Its share among those with an equal order; absent for that of its upstream. */
+  readonly weight?: number | undefined
   /** Prices per token, in the form of `readPrices`. */
   readonly costs: RawConfig | undefined
 }
@@ -62,6 +68,21 @@ export interface Built {
 /** The most concurrent requests of an account that the schema of the configuration allows. */
 const mostInflight = 256
 
+/** The highest weight of a target and of an account that the schema of the configuration allows. */
+const mostWeight = 1_000
+
+/** Whole numbers from 1 to `mostWeight` in the proportion of weights, of which one is above 0. */
+export const sharesOf = (weights: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const largest = Math.max(...weights)
+  const isWhole = (number: number) => Math.abs(number - Math.round(number)) < 1e-9
+  const scale = [1, 10, 100, 1_000].find((scale) =>
+    largest * scale <= mostWeight && weights.every((weight) => isWhole(weight * scale))
+  )
+  return weights.map((weight) =>
+    Math.max(1, Math.round(scale === undefined ? weight / largest * mostWeight : weight * scale))
+  )
+}
+
 const nameFrom = (wanted: string): string => {
   const plain = wanted.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replace(/^[^a-z]+/, "").slice(0, 24)
     .replace(/-+$/, "")
@@ -77,6 +98,8 @@ const firstFree = (name: string, isTaken: (name: string) => boolean): string => 
 
 const modelKey = ({ fields, model }: Deployment): string => JSON.stringify([model, fields["api"]])
 
+const orderOf = ({ order, upstream }: Deployment): number => order + upstream.order
+
 export class Draft {
   readonly report: Report
   readonly #upstreams = new Map<string, DraftUpstream>()
@@ -85,6 +108,8 @@ export class Draft {
   readonly #aliases = new Map<string, readonly [alias: string, name: string, place: string]>()
   /** Whether the servers of a name are asked in the order of the file, where nothing else orders them. */
   isOrdered = false
+  /** Whether servers with equal orders are asked by their weights, if they have some. */
+  isWeighted = true
   /** Other fields of the configuration. */
   readonly fields: Record<string, Schema.Json> = {}
 
@@ -112,6 +137,8 @@ export class Draft {
       headers,
       fields: {},
       accounts: new Map(),
+      order: 0,
+      weight: 0,
       isOpen: false
     }
     this.#upstreams.set(key, made)
@@ -228,21 +255,26 @@ export class Draft {
     return { entries, ids }
   }
 
-  #routes(targets: (group: Group) => ReadonlyArray<string>): Record<string, Schema.Json> {
+  /** `targets` returns the targets of a group in order, with the sums of their weights. */
+  #routes(targets: (group: Group) => ReadonlyMap<string, number>): Record<string, Schema.Json> {
     const routes: Record<string, Schema.Json> = {}
     for (const group of this.#groups.values()) {
-      const own = targets(group)
+      const weights = targets(group)
+      const own = [...weights.keys()]
       const all = [
         ...new Set([
           ...own,
           ...group.others.flatMap((name) => {
             const other = this.#groups.get(name)
-            return other === undefined ? [] : targets(other)
+            return other === undefined ? [] : [...targets(other).keys()]
           })
         ])
       ]
-      if (all.length < 2) continue
       const place = `the model ${group.name}`
+      if (new Set(group.deployments.map(({ weight }) => weight)).size > 1 && own.length < group.deployments.length) {
+        this.report.changed(place, "keys of one server are taken evenly, and their weights count together")
+      }
+      if (all.length < 2) continue
       if (Object.keys(routes).length === mostRoutes) {
         this.report.leftOut(place, `a configuration has at most ${mostRoutes} routes: the first target alone serves it`)
         continue
@@ -250,7 +282,7 @@ export class Draft {
       if (all.length > mostTargets) {
         this.report.leftOut(place, `a route has at most ${mostTargets} targets: the first ones`)
       }
-      const orders = new Set(group.deployments.map(({ order }) => order))
+      const orders = new Set(group.deployments.map(orderOf))
       const isEven = own.length > 1 && orders.size === 1 && !this.isOrdered
       const isMixed = isEven && all.length > own.length
       if (isMixed || (orders.size > 1 && orders.size < own.length)) {
@@ -261,11 +293,19 @@ export class Draft {
       }
       const listed = all.slice(0, mostTargets)
       const alsoOn = [...group.alsoOn]
+      const given = listed.map((target) => weights.get(target) ?? 0)
+      const hasWeights = this.isWeighted && own.length > 1 && given.some((weight) => weight > 0)
+      const isWeighted = hasWeights && isEven && !isMixed
+      if (hasWeights && !isWeighted) this.report.leftOut(place, "its targets are asked in order, and have no weights")
+      else if (isWeighted && given.includes(0)) {
+        this.report.changed(place, "targets without a weight have the smallest one")
+      }
+      const shares = isWeighted ? sharesOf(given) : []
       routes[group.name] = isEven && !isMixed || alsoOn.length > 0
         ? {
-          targets: listed,
+          targets: isWeighted ? listed.map((target, i) => ({ target, weight: shares[i]! })) : listed,
           ...(alsoOn.length > 0 ? { also_on: alsoOn } : {}),
-          ...(isEven && !isMixed ? { spread: "even" } : {})
+          ...(isEven && !isMixed ? { spread: isWeighted ? "weighted" : "even" } : {})
         }
         : listed
     }
@@ -320,11 +360,14 @@ export class Draft {
         if (deployment.costs !== undefined && ids.has(deployment)) costs[targetOf(deployment)] ??= deployment.costs
       }
     }
-    const routes = this.#routes(({ deployments }) => [
-      ...new Set(
-        deployments.filter((deployment) => ids.has(deployment)).sort((a, b) => a.order - b.order).map(targetOf)
-      )
-    ])
+    const routes = this.#routes(({ deployments }) => {
+      const weights = new Map<string, number>()
+      for (const deployment of deployments.filter((each) => ids.has(each)).sort((a, b) => orderOf(a) - orderOf(b))) {
+        const target = targetOf(deployment)
+        weights.set(target, (weights.get(target) ?? 0) + (deployment.weight ?? deployment.upstream.weight))
+      }
+      return weights
+    })
     const aliases = this.#model_aliases()
     const accounts = kept.flatMap(([upstream, name]) =>
       Array.from(upstream.accounts, ([token, fields]) => ({

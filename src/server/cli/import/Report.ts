@@ -99,6 +99,15 @@ export class Fields {
     }, "it is no number above 0")
   }
 
+  /** Reads a whole number. */
+  integer(name: string): number | undefined {
+    return this.#typed(
+      name,
+      (value) => typeof value === "number" && Number.isInteger(value) ? value : undefined,
+      "it is no whole number"
+    )
+  }
+
   /** Reads a flag; an absent one is false. */
   flag(name: string): boolean {
     return this.#typed(

@@ -5,7 +5,7 @@ import type { RawConfig } from "../../../config/json.ts"
 import { effortLevels, longestName, modalities } from "../../../domain/modelFacts.ts"
 import { normalizeModelName } from "../../../domain/models.ts"
 import type { UpstreamProtocol } from "../../../domain/protocols.ts"
-import { Draft, type DraftUpstream } from "./Draft.ts"
+import { Draft, type DraftUpstream, sharesOf } from "./Draft.ts"
 import { Fields, type Report } from "./Report.ts"
 import { addressOf, headersOf, literal, noWildcards, proxyOf } from "./values.ts"
 
@@ -40,8 +40,7 @@ const reasons: { readonly [name: string]: string } = {
   "disable-claude-cloak-mode": asSent,
   "rebuild-mid-system-message": asSent,
   "plugins": "there are no plugins here",
-  "weight": "keys of one server are taken evenly",
-  "priority": "keys of one server are taken evenly",
+  "weight": "it counts only for the strategy weighted-round-robin",
   "request-retry": tries,
   "max-retry-credentials": tries,
   "max-retry-interval": tries,
@@ -59,6 +58,12 @@ const reasons: { readonly [name: string]: string } = {
   "passthrough-headers": "headers of a server's replies have settings of their own: rate_limit_headers, errors",
   "ws-auth": "every request needs a key"
 }
+
+/** The most that an account's priority may be, and the least below zero. */
+const mostPriority = 1_000
+
+/** The most that the weight of a key may be. */
+const mostWeight = 1_000_000
 
 /** A pattern of names, in which `*` is any text. */
 const matches = (pattern: string, name: string): boolean => {
@@ -80,6 +85,8 @@ class CliProxyApi {
   readonly #report: Report
   #proxy: string | undefined
   #needsPrefix = false
+  /** Keys are used by their weights. */
+  #weighs = false
 
   constructor(report: Report) {
     this.draft = new Draft(report)
@@ -172,7 +179,8 @@ class CliProxyApi {
     wanted: string,
     driver: UpstreamProtocol,
     base: string | undefined,
-    models: RawConfig
+    models: RawConfig,
+    priority: number
   ): DraftUpstream | undefined {
     const written = entry.text("base-url") ?? base
     const address = written === undefined ? undefined : addressOf(written)
@@ -194,6 +202,7 @@ class CliProxyApi {
     })
     const isNew = !this.#seen.has(upstream)
     this.#seen.add(upstream)
+    upstream.order = isNew ? -priority : Math.min(upstream.order, -priority)
     if (!isNew) {
       entry.take("models")
       entry.take("excluded-models")
@@ -208,7 +217,12 @@ class CliProxyApi {
 
   readonly #seen = new Set<DraftUpstream>()
 
-  #account(upstream: DraftUpstream, entry: Fields): void {
+  /** The rank of an entry among the keys that serve a model: higher ones come first. */
+  #priority(entry: Fields): number {
+    return Math.max(-mostPriority, Math.min(mostPriority, entry.integer("priority") ?? 0))
+  }
+
+  #account(upstream: DraftUpstream, entry: Fields, priority: number): void {
     const key = entry.text("api-key")
     const proxy = proxyOf(entry, "proxy-url")
     if (key === undefined) {
@@ -219,14 +233,42 @@ class CliProxyApi {
       return
     }
     const token = literal(key)
-    if (!upstream.accounts.has(token)) upstream.accounts.set(token, proxy === undefined ? {} : { proxy })
+    const weight = this.#weighs ? entry.amount("weight") : undefined
+    if (upstream.accounts.has(token)) return
+    upstream.accounts.set(token, {
+      ...proxy === undefined ? {} : { proxy },
+      ...priority === 0 ? {} : { priority },
+      ...weight === undefined ? {} : { weight: Math.min(mostWeight, weight) }
+    })
+  }
+
+  /** How an upstream chooses among its accounts: by their priorities, else as the strategy says. */
+  #choose(upstream: DraftUpstream): void {
+    const accounts = [...upstream.accounts]
+    const weights = accounts.map(([, { weight }]) => typeof weight === "number" ? weight : 1)
+    if (this.#weighs) upstream.weight = Math.max(1, weights.reduce((sum, weight) => sum + weight, 0))
+    const isRanked = new Set(accounts.map(([, { priority }]) => priority)).size > 1
+    const isWeighted = new Set(weights).size > 1
+    if (isRanked || (this.draft.isOrdered && accounts.length > 1)) upstream.fields["choose"] = "fill_first"
+    else if (isWeighted) upstream.fields["choose"] = "weighted"
+    if (isRanked && !this.draft.isOrdered) {
+      this.#report.changed(upstream.place, "its keys are used by priority, and those of one priority in their order")
+    }
+    const shares = sharesOf(weights)
+    for (const [i, [token, { priority = 0, weight: _, ...fields }]] of accounts.entries()) {
+      upstream.accounts.set(token, {
+        ...fields,
+        ...isRanked ? { priority } : isWeighted ? { weight: shares[i]! } : {}
+      })
+    }
   }
 
   #vendor(file: Fields, [name, wanted, driver, base]: (typeof vendors)[number]): void {
     for (const entry of file.objects(name)) {
-      const upstream = this.#upstream(entry, wanted, driver, base, entry.peek(["models", "excluded-models"]))
+      const priority = this.#priority(entry)
+      const upstream = this.#upstream(entry, wanted, driver, base, entry.peek(["models", "excluded-models"]), priority)
       if (upstream === undefined) continue
-      this.#account(upstream, entry)
+      this.#account(upstream, entry, priority)
       entry.end(reasons)
     }
   }
@@ -234,10 +276,11 @@ class CliProxyApi {
   #compatible(file: Fields): void {
     for (const entry of file.objects("openai-compatibility")) {
       const wanted = entry.text("name") ?? "server"
-      const upstream = this.#upstream(entry, wanted, "openai", undefined, { place: entry.place })
+      const priority = this.#priority(entry)
+      const upstream = this.#upstream(entry, wanted, "openai", undefined, { place: entry.place }, priority)
       if (upstream === undefined) continue
       for (const key of entry.objects("api-key-entries")) {
-        this.#account(upstream, key)
+        this.#account(upstream, key, this.#priority(key))
         key.end(reasons)
       }
       for (const key of entry.texts("api-keys")) upstream.accounts.set(literal(key), {})
@@ -250,7 +293,8 @@ class CliProxyApi {
     const strategy = routing?.text("strategy")
     this.draft.isOrdered = strategy === "fill-first"
     if (routing === undefined) return
-    if (strategy !== undefined && !["round-robin", "fill-first"].includes(strategy)) {
+    this.#weighs = strategy === "weighted-round-robin"
+    if (strategy !== undefined && !["round-robin", "weighted-round-robin", "fill-first"].includes(strategy)) {
       this.#report.leftOut(routing.at("strategy"), "equal targets are asked evenly, by their free slots")
     }
     if (routing.flag("session-affinity")) {
@@ -285,6 +329,7 @@ class CliProxyApi {
     this.#routing(file)
     for (const vendor of vendors) this.#vendor(file, vendor)
     this.#compatible(file)
+    for (const upstream of this.#seen) this.#choose(upstream)
     file.end(reasons)
   }
 }

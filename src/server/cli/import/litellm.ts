@@ -106,7 +106,6 @@ const reasons: { readonly [name: string]: string } = {
   provider_budget_config: "limits belong to keys here: key_records",
   rpm: "limits of requests belong to keys here: key_records",
   tpm: "limits of tokens belong to keys here: key_records",
-  weight: "equal targets are asked evenly",
   num_retries: "a target has three tries, and a request eight",
   allowed_fails: "failing servers are left out by rules of the gateway",
   cooldown_time: "failing servers are left out by rules of the gateway",
@@ -130,7 +129,13 @@ const factFields = new Set(
 /** Fields that `readPrices` reads. */
 const isCost = (name: string): boolean => name.includes("cost")
 
-const evenStrategies = new Set(["simple-shuffle", "least-busy"])
+/** The strategy without any other one, by weights where there are some. */
+const shuffle = "simple-shuffle"
+
+const evenStrategies = new Set([shuffle, "least-busy"])
+
+/** Greater weights of an entry count as this one. */
+const mostWeight = 1e9
 
 /** Looks a variable up in the environment of the import. */
 export type Variables = (name: string) => string | undefined
@@ -346,6 +351,7 @@ class LiteLlm {
     const isResponses = driver === "openai" && (server.model.startsWith("responses/") || mode === "responses")
     const costs = { ...params.pick(isCost), ...info?.pick(isCost) }
     const limit = driver === "messages" ? params.amount("max_tokens") : undefined
+    const weight = params.amount("weight")
     this.draft.deploy({
       upstream,
       name,
@@ -355,6 +361,7 @@ class LiteLlm {
         ...(limit === undefined ? {} : { max_tokens: Math.ceil(limit) })
       },
       order: params.amount("order") ?? Number.POSITIVE_INFINITY,
+      weight: weight === undefined ? undefined : Math.min(mostWeight, weight),
       info: info?.pick((name) => factFields.has(name)),
       costs: Object.keys(costs).length === 0 ? undefined : costs
     })
@@ -443,6 +450,7 @@ class LiteLlm {
       this.#aliases(section, "model_group_alias")
       this.#aliases(section, "model_alias_map")
       const strategy = section.text("routing_strategy")
+      if (strategy !== undefined) this.draft.isWeighted = strategy === shuffle
       if (strategy !== undefined && !evenStrategies.has(strategy)) {
         this.#report.leftOut(section.at("routing_strategy"), "equal targets are asked evenly, by their free slots")
       }
