@@ -3,7 +3,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
-import { helpAddress, helpPages } from "../state/help.ts"
+import { pageHelp } from "../state/help.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
 import { routeAtom } from "../state/route.ts"
@@ -16,8 +16,8 @@ export const leaveStart = (): void => {
 }
 
 /**
- * A page's heading. It sets the window's title and takes the focus when the page opens, and has a link to the page of
- * the documents. `children` are the page's actions.
+ * A page's heading. It sets the window's title and takes the focus when the page opens, and has a link to what
+ * the documents say about it. `children` are the page's actions.
  */
 export const Heading = ({ children, name }: { readonly name: string; readonly children?: ComponentChildren }) => {
   const t = useTexts()
@@ -36,7 +36,7 @@ export const Heading = ({ children, name }: { readonly name: string; readonly ch
     <div class="heading">
       <div class="title">
         <h1 ref={ref} tabIndex={-1}>{name}</h1>
-        <a href={helpAddress(helpPages[page])} target="_blank" rel="noreferrer">{t.common.help}</a>
+        <a href={pageHelp(page)} target="_blank" rel="noreferrer">{t.common.help}</a>
       </div>
       {children !== undefined && <div class="actions">{children}</div>}
     </div>

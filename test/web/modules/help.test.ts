@@ -5,16 +5,23 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { readFileSync } from "node:fs"
 import path from "node:path"
+import { anchorsOf } from "../../../scripts/links.ts"
 import { settingsFields } from "../../../src/admin/settings/fields.ts"
 import { decodeConfig } from "../../../src/config/decodeConfig.ts"
-import { helpPages, settingHelp } from "../../../src/web/state/help.ts"
+import { pageHelp, settingHelp } from "../../../src/web/state/help.ts"
+import { pages } from "../../../src/web/state/route.ts"
+import { en } from "../../../src/web/texts/en.ts"
 
 const pageText = (name: string): string =>
   readFileSync(path.join(import.meta.dirname, "../../../docs", `${name}.md`), "utf8")
 
 describe("a link of the console to the documents", () => {
-  it("from a page leads to a page", () => {
-    for (const name of Object.values(helpPages)) assert.match(pageText(name), /^# /)
+  it("from a page leads to a section with the name of the page", () => {
+    for (const page of pages) {
+      const [name = "", anchor = ""] = pageHelp(page).replace("../help/", "").split("#")
+      assert.include([...anchorsOf(pageText(name))], anchor)
+      assert.include(pageText(name), `\n## ${en.common.pages[page]}\n`)
+    }
   })
 
   it("from a setting leads to its row", async () => {
