@@ -117,7 +117,10 @@ describe("a node of a store", () => {
       assert.strictEqual(one.store.secrets.nameOf("account"), two.store.secrets.nameOf("account"))
       assert.deepInclude(one.store.status(), { state: "up", url: server.url })
       const taken = yield* Effect.flip(Effect.scoped(storeNode(server, "one")))
-      assert.strictEqual(taken.message, "GATEWAY_NODE_ID one is in use by a running node")
+      assert.strictEqual(
+        taken.message,
+        "GATEWAY_NODE_ID one is in use by a running node: stop that one, or choose another name"
+      )
       // The running node is not affected by the rejected one.
       yield* one.store.run("cleaned", "nothing")
       yield* until(() => two.heard.includes("cleaned nothing"))

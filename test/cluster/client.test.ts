@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { parseStoreAddress } from "../../src/cluster/store/address.ts"
 import { makeClient } from "../../src/cluster/store/client.ts"
-import { textOf } from "../../src/cluster/store/connection.ts"
+import { silent, textOf } from "../../src/cluster/store/connection.ts"
 import { makeScript } from "../../src/cluster/store/scripts.ts"
 import { ask } from "../support/redisGroups.ts"
 import { command, connect, freePort, type RedisServer, redisServer } from "../support/redisServer.ts"
@@ -118,5 +119,27 @@ describe("the client of a silent store", () => {
       assert.isUndefined(fiber.pollUnsafe())
       yield* TestClock.adjust(1)
       assert.strictEqual((yield* Fiber.join(fiber))._tag, "StoreUnavailable")
+    }))
+})
+
+describe("a store without connection", () => {
+  it.live("has an error with its host and the cause, and without its credentials", () =>
+    Effect.gen(function*() {
+      const host = `127.0.0.1:${yield* Effect.promise(freePort)}`
+      const address = parseStoreAddress(`redis://ann:hidden@${host}`)!
+      const seen = yield* Deferred.make<unknown>()
+      const connecting = Effect.scoped(
+        makeClient(address, 250, (error) => Deferred.doneUnsafe(seen, Effect.succeed(error)))
+      )
+      const error = yield* Effect.raceFirst(Deferred.await(seen), Effect.as(connecting, undefined))
+      assert.strictEqual(
+        silent(address, error).message,
+        `cannot connect to the store at redis://${host}: the connection was refused; ` +
+          "check GATEWAY_STORE_URL, and that a Redis or Valkey server runs there"
+      )
+      assert.match(
+        silent(address, undefined).message,
+        /^the store at redis:\S+ does not answer: check GATEWAY_STORE_URL/
+      )
     }))
 })

@@ -115,7 +115,10 @@ export class Attachment {
   readonly start: Effect.Effect<void, StoreUnavailable | StoreInvalid> = Effect.gen({ self: this }, function*() {
     for (let tries = 0; !(yield* this.#attachNow(true)); tries++) {
       if (tries >= mostTries) {
-        return yield* new StoreInvalid({ message: `GATEWAY_NODE_ID ${this.#parts.node} is in use by a running node` })
+        return yield* new StoreInvalid({
+          message:
+            `GATEWAY_NODE_ID ${this.#parts.node} is in use by a running node: stop that one, or choose another name`
+        })
       }
       yield* Effect.sleep(retryMillis)
     }

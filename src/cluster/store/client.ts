@@ -88,17 +88,19 @@ type Search = Effect.Effect<ServerAddress["socket"], StoreInvalid | StoreUnavail
 
 const searchOf = Effect.fnUntraced(function*(
   address: StoreAddress,
-  patience: number
+  patience: number,
+  failed: (error: unknown) => void
 ): Effect.fn.Return<Search, never, Scope.Scope> {
   if (!("guides" in address)) return Effect.succeed(address.socket)
   const { tls } = address
-  return Effect.map(yield* makePrimarySearch(address, patience), (endpoint) => ({ ...endpoint, tls }))
+  return Effect.map(yield* makePrimarySearch(address, patience, failed), (endpoint) => ({ ...endpoint, tls }))
 })
 
 /** A replaceable connection to the server that `search` finds; the scope closes it. */
 const makeLine = Effect.fnUntraced(function*(
   address: StoreAddress,
-  search: Search
+  search: Search,
+  failed: (error: unknown) => void
 ): Effect.fn.Return<
   {
     readonly connection: () => Connection
@@ -114,7 +116,7 @@ const makeLine = Effect.fnUntraced(function*(
   const opened = Effect.map(
     Effect.flatMap(
       Effect.suspend(() => named === undefined ? search : Effect.succeed(named)),
-      (socket) => Effect.map(connect({ ...address, socket }, one), (made) => ({ made, socket }))
+      (socket) => Effect.map(connect({ ...address, socket }, failed, one), (made) => ({ made, socket }))
     ),
     ({ made, socket }) => {
       connection = made
@@ -151,10 +153,17 @@ const makeLine = Effect.fnUntraced(function*(
   }
 })
 
-/** Connects; the scope closes the connections. `commandPatience` is the timeout of a command in milliseconds. */
-export const makeClient = Effect.fnUntraced(function*(address: StoreAddress, commandPatience: number) {
-  const search = yield* searchOf(address, commandPatience)
-  const [line, bulkLine] = yield* Effect.all([makeLine(address, search), makeLine(address, search)])
+/**
+ * Connects; the scope closes the connections. `commandPatience` is the timeout of a command in milliseconds. `failed` receives the error of
+ * each connection that does not come about.
+ */
+export const makeClient = Effect.fnUntraced(function*(
+  address: StoreAddress,
+  commandPatience: number,
+  failed: (error: unknown) => void = () => undefined
+) {
+  const search = yield* searchOf(address, commandPatience, failed)
+  const [line, bulkLine] = yield* Effect.all([makeLine(address, search, failed), makeLine(address, search, failed)])
   const scope = yield* Effect.scope
   let failures = 0
   let roundTrip = 0

@@ -10,7 +10,8 @@ import * as Layer from "effect/Layer"
 import * as Redis from "effect/persistence/Redis"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
-import type { ServerAddress } from "./address.ts"
+import { causeClass, codeOf } from "../../domain/FailureCause.ts"
+import type { ServerAddress, StoreAddress } from "./address.ts"
 import { StoreInvalid, StoreUnavailable } from "./StoreShape.ts"
 
 /** A connection for commands; subscriptions open their own. */
@@ -41,12 +42,30 @@ export const textOf = (error: unknown): string => {
 /** Whether the server rejects the credentials. */
 export const isRefusal = (error: unknown): boolean => refusal.test(textOf(error))
 
+/** The reason of a failed connection in words; `undefined` if the network tells none. */
+const reasonOf = (error: unknown): string | undefined => {
+  const code = codeOf(error)
+  return code === undefined ? undefined : causeClass({ code }) ?? code
+}
+
+const check = "check GATEWAY_STORE_URL, and that a Redis or Valkey server runs there"
+
+/** The fault of a store that has not answered. `error` is the latest one of a connection to it. */
+export const silent = ({ shown }: Pick<StoreAddress, "shown">, error: unknown): StoreInvalid => {
+  const reason = reasonOf(error)
+  return new StoreInvalid({
+    message: reason === undefined
+      ? `the store at ${shown} does not answer: ${check}`
+      : `cannot connect to the store at ${shown}: ${reason}; ${check}`
+  })
+}
+
 /** Converts an error of the first contact with the server. */
-export const unusable = (error: unknown): StoreInvalid =>
+export const unusable = ({ shown }: Pick<StoreAddress, "shown">) => (error: unknown): StoreInvalid =>
   new StoreInvalid({
     message: isRefusal(error)
-      ? "the store refuses the credentials of GATEWAY_STORE_URL"
-      : "the store of GATEWAY_STORE_URL does not work: check the address, and that a Redis or Valkey server runs there"
+      ? `the store at ${shown} refuses the credentials of GATEWAY_STORE_URL`
+      : `the server at ${shown} cannot be used as the store: ${check}`
   })
 
 const unreachable = new StoreUnavailable({ message: "The store's server cannot be reached" })
@@ -55,16 +74,19 @@ const unreachable = new StoreUnavailable({ message: "The store's server cannot b
 let connects = 0
 
 /**
- * Connects. Waits until the server answers, unless it has `one` try. Fails if the server rejects the credentials.
+ * Connects. Waits until the server answers, unless it has `one` try. Fails if the server rejects the credentials. `failed` receives the
+ * error of each try.
  */
 export const connect = Effect.fnUntraced(function*(
-  address: Pick<ServerAddress, "socket" | "username" | "password" | "database">,
+  address: Pick<ServerAddress, "socket" | "username" | "password" | "database" | "shown">,
+  failed: (error: unknown) => void,
   one?: "one"
 ): Effect.fn.Return<Connection, StoreInvalid | StoreUnavailable> {
   const NodeRedis = yield* Effect.promise(() => import("@effect/platform-node/NodeRedis"))
   const scope = yield* Scope.make()
   let connected = false
   const reconnectStrategy = (retries: number, cause: Error): number | Error => {
+    if (!connected) failed(cause)
     if (!connected && (one === "one" || refusal.test(cause.message))) return cause
     return Math.min(50 * 2 ** Math.min(retries, 10), longestPause) * (0.75 + Math.random() / 2)
   }
@@ -91,7 +113,7 @@ export const connect = Effect.fnUntraced(function*(
     // The store logs itself when it is lost and when it is back.
     Effect.provideService(References.MinimumLogLevel, "None"),
     Effect.onError(() => Scope.close(scope, Exit.void)),
-    Effect.mapError((error) => one === "one" && !isRefusal(error) ? unreachable : unusable(error))
+    Effect.mapError((error) => one === "one" && !isRefusal(error) ? unreachable : unusable(address)(error))
   )
   connected = true
   const { client } = Context.get(context, NodeRedis.NodeRedis)

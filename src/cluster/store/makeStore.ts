@@ -13,6 +13,7 @@ import { Attachment } from "./Attachment.ts"
 import { type About, Availability, unavailable } from "./Availability.ts"
 import { BroughtBack } from "./BroughtBack.ts"
 import { makeClient } from "./client.ts"
+import { silent } from "./connection.ts"
 import { makeEncryption } from "./encryption.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import { StoreListeners } from "./messages.ts"
@@ -38,11 +39,6 @@ const timeouts = { least: 50, standard: 250, most: 1_500 }
 
 const idForm = /^[A-Za-z0-9._-]{1,64}$/
 
-const silent = ({ shown }: StoreAddress): StoreInvalid =>
-  new StoreInvalid({
-    message: `the store at ${shown} does not answer: check GATEWAY_STORE_URL, and that the store runs`
-  })
-
 /** Checks the options. */
 const readOptions = Effect.fnUntraced(function*(options: StoreOptions) {
   const url = Redacted.value(options.url).trim()
@@ -67,16 +63,25 @@ const readOptions = Effect.fnUntraced(function*(options: StoreOptions) {
 
 /** Connects within 30 s. */
 const connected = (address: StoreAddress, timeout: number) =>
-  Effect.raceFirst(
-    makeClient(address, timeout),
-    Effect.andThen(
-      Effect.sleep(1_000),
-      Effect.andThen(Effect.annotateLogs(Effect.logInfo("Waiting for the store"), { url: address.shown }), Effect.never)
+  Effect.suspend(() => {
+    let last: unknown
+    const failed = (error: unknown) => {
+      last = error
+    }
+    return Effect.raceFirst(
+      makeClient(address, timeout, failed),
+      Effect.andThen(
+        Effect.sleep(1_000),
+        Effect.andThen(
+          Effect.annotateLogs(Effect.logInfo("Waiting for the store"), { url: address.shown }),
+          Effect.never
+        )
+      )
+    ).pipe(
+      Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(silent(address, last)) }),
+      Effect.catchTag("StoreUnavailable", () => Effect.fail(silent(address, last)))
     )
-  ).pipe(
-    Effect.timeoutOrElse({ duration: "30 seconds", orElse: () => Effect.fail(silent(address)) }),
-    Effect.catchTag("StoreUnavailable", () => Effect.fail(silent(address)))
-  )
+  })
 
 /** Makes the store's service. At the end of the scope the node leaves. */
 export const makeStore = Effect.fnUntraced(function*(
@@ -116,7 +121,11 @@ export const makeStore = Effect.fnUntraced(function*(
       })
     }
   })
-  yield* Effect.catchTag(retryWhileUnavailable(joining), "StoreUnavailable", () => Effect.fail(silent(address)))
+  yield* Effect.catchTag(
+    retryWhileUnavailable(joining),
+    "StoreUnavailable",
+    () => Effect.fail(silent(address, undefined))
+  )
   yield* availability.set("up")
   yield* Effect.addFinalizer(() => attachment.leave)
   yield* Effect.forkScoped(heartbeat.run)

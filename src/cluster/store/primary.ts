@@ -122,7 +122,8 @@ const lastingFault = ({ sentinel }: GuidedAddress, error: unknown): string | und
  */
 export const makePrimarySearch = Effect.fnUntraced(function*(
   address: GuidedAddress,
-  commandPatience: number
+  commandPatience: number,
+  failed: (error: unknown) => void = () => undefined
 ): Effect.fn.Return<Effect.Effect<Endpoint, StoreInvalid | StoreUnavailable>, never, Scope.Scope> {
   const { sentinel, tls } = address
   const guides: Array<Endpoint> = [...address.guides]
@@ -143,7 +144,11 @@ export const makePrimarySearch = Effect.fnUntraced(function*(
     const known = connections.get(guide)
     if (known !== undefined) return known
     const { password, username } = credentials
-    const made = yield* connect({ socket: { ...guide, tls }, username, password, database: 0 }, "one")
+    const made = yield* connect(
+      { socket: { ...guide, tls }, username, password, database: 0, shown: address.shown },
+      failed,
+      "one"
+    )
     connections.set(guide, made)
     return made
   })

@@ -30,7 +30,7 @@ export const checkServer = Effect.fnUntraced(function*(
 ): Effect.fn.Return<string, StoreInvalid> {
   const info = yield* client.connection().redis.send<unknown>("INFO").pipe(
     Effect.map(String),
-    Effect.mapError(unusable)
+    Effect.mapError(unusable(address))
   )
   const version = infoField(info, "redis_version")
   if (!(Number.parseInt(version, 10) >= 7)) {
