@@ -48,6 +48,8 @@ export interface LeaseOptions {
   readonly stay?: string | undefined
   /** The style of the request, for the queue status. */
   readonly style?: string | undefined
+  /** What was asked for, for messages. */
+  readonly model?: string | undefined
   /** What may serve the request, in order of preference; any model of the first upstream without it. */
   readonly targets?: ReadonlyArray<LeaseTarget> | undefined
   /** `order` (the default): the first target with a free slot. `even`: the one with the largest share of free slots. */

@@ -402,7 +402,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       if (found === undefined) return Effect.fail(ambiguousAccount(config.now().account_table, caller))
       const { request } = found
       if (request._tag === "Pinned" && request.key !== "" && !pools.includes(found.pools[0]!)) {
-        return Effect.fail(otherUpstream(found.pools[0]!, pools))
+        return Effect.fail(otherUpstream(found.pools[0]!, pools, options.model))
       }
       const first = claim(found, hold, options, firstChoice)
       // Staying on an account is a preference, unlike a pin.
@@ -422,8 +422,10 @@ const makeInProcessCore = Effect.fnUntraced(function*(
         : first
       return Effect.flatMapEager(
         Effect.mapErrorEager(claimed, (refusal) => {
-          const disabled = refusal._tag === "Unavailable" ? disabledUpstreams(config.now().upstreams, pools) : undefined
-          return disabled ?? refusalError(refusal, now(), view.outage(pools))
+          const disabled = refusal._tag === "Unavailable"
+            ? disabledUpstreams(config.now().upstreams, pools, options.model)
+            : undefined
+          return disabled ?? refusalError(refusal, now(), view.outage(pools), now() - began)
         }),
         granted
       )

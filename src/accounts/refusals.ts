@@ -12,6 +12,10 @@ const inSeconds = (milliseconds: number): number => Math.max(1, Math.ceil(millis
 /** The error of requests that the shutdown of the gateway ends. */
 export const shuttingDown = gatewayError("shutting_down", "The gateway is shutting down", { retryAfter: 5 })
 
+const pinHeader = "X-Gateway-Target-Account"
+
+const ofHeader = (text: string): GatewayError => invalidRequest(`${pinHeader} ${text}`, pinHeader)
+
 /** Why every account is out of rotation. */
 export interface Outage {
   /** When the first account is tried again; infinity while that is happening. */
@@ -20,8 +24,10 @@ export interface Outage {
   readonly reason: string | undefined
 }
 
-/** The error of a refused request. `now` is on the clock of `Refusal.until` and of the outage. */
-export const refusalError = (refusal: Refusal, now: number, outage?: Outage): GatewayError => {
+/**
+ * The error of a refused request, which has waited for so many milliseconds. `now` is on the clock of `Refusal.until` and of the outage.
+ */
+export const refusalError = (refusal: Refusal, now: number, outage?: Outage, waited = 0): GatewayError => {
   switch (refusal._tag) {
     case "Full":
       return gatewayError(
@@ -32,9 +38,13 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage): Ga
         }
       )
     case "Late":
-      return gatewayError("rate_limit_exceeded", "The gateway is busy: no account became free in time. Retry later.", {
-        retryAfter: busyRetryAfter
-      })
+      return gatewayError(
+        "rate_limit_exceeded",
+        waited < 1_000
+          ? "The gateway is busy: no account became free in time. Retry later."
+          : `The gateway is busy: the request waited ${Math.floor(waited / 1_000)} s for a free account. Retry later.`,
+        { retryAfter: busyRetryAfter }
+      )
     case "Cooling":
       return gatewayError(
         "upstream_rate_limited",
@@ -47,14 +57,14 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage): Ga
       return gatewayError(
         "no_account_available",
         outage?.reason === undefined
-          ? "No upstream account can be used: none is configured, or the upstream refuses them"
+          ? "No upstream account can be used: none is configured, or the upstream refuses them. Ask the gateway's operator."
           : `No upstream account can be used: ${outage.reason}`,
         outage === undefined ? {} : { retryAfter: Number.isFinite(outage.until) ? inSeconds(outage.until - now) : 1 }
       )
     case "Closing":
       return shuttingDown
     case "Unknown":
-      return invalidRequest("The header names an account that does not exist", "X-Gateway-Target-Account")
+      return ofHeader("names an account that does not exist. Name another account, or remove the header.")
   }
 }
 
@@ -67,31 +77,35 @@ export const overBudget = (seconds: number): GatewayError =>
   )
 
 /** The error of a request that is pinned to an account of an upstream which does not serve its model. */
-export const otherUpstream = (upstream: string, targets: ReadonlyArray<string>): GatewayError =>
-  invalidRequest(
-    `The header names an account of the upstream "${upstream}", but the model is served by ${
-      targets.map((name) => `"${name}"`).join(", ")
-    }. Choose another account, or remove the header.`,
-    "X-Gateway-Target-Account"
+export const otherUpstream = (
+  upstream: string,
+  targets: ReadonlyArray<string>,
+  model: string | undefined
+): GatewayError =>
+  ofHeader(
+    `names an account of the upstream "${upstream}", but ${
+      model === undefined ? "the model" : `"${model}"`
+    } is served by ${targets.map((name) => `"${name}"`).join(", ")}. Name another account, or remove the header.`
   )
 
 /** The error of a request that is pinned by an identifier which accounts of several upstreams have. */
 export const ambiguousAccount = (table: AccountTable, caller: Caller): GatewayError => {
   const name = caller._tag === "Managed" ? caller.target ?? "" : ""
-  return invalidRequest(`The header ${ambiguous(accountsNamed(table, name))}`, "X-Gateway-Target-Account")
+  return ofHeader(ambiguous(accountsNamed(table, name)))
 }
 
-/** The error of a request whose upstreams are all disabled; `undefined` if one is enabled. */
+/** The error of a request for a model whose upstreams are all disabled; `undefined` if one is enabled. */
 export const disabledUpstreams = (
   upstreams: ReadonlyMap<string, { readonly enabled: boolean }>,
-  targets: ReadonlyArray<string>
+  targets: ReadonlyArray<string>,
+  model: string | undefined
 ): GatewayError | undefined => {
   const configured = targets.flatMap((name) => upstreams.get(name) ?? [])
   if (configured.length === 0 || configured.some(({ enabled }) => enabled)) return undefined
   const names = targets.map((name) => `"${name}"`).join(", ")
   return gatewayError(
     "no_account_available",
-    `The model is unavailable: ${
+    `${model === undefined ? "The model" : `The model "${model}"`} is unavailable: ${
       targets.length === 1 ? `its upstream ${names} is` : `its upstreams ${names} are`
     } disabled. Ask the gateway's operator.`
   )

@@ -17,15 +17,16 @@ export interface Rehearsal {
   readonly without: ReadonlySet<string>
 }
 
-/** The failure of a rehearsed target. It is final, so that each of them fails once. */
-export const rehearsedFailure: Classification = {
+/** The failure of a rehearsed target of the upstream. It is final, so that each of them fails once. */
+export const rehearsedFailure = (upstream: string | undefined): Classification => ({
   ...classify(new UpstreamFailure({ phase: "completion", kind: "transport", cause: { code: "ECONNREFUSED" } }), {
+    upstream,
     direct: false,
     mayRefresh: false,
     shown: false
   }),
   retry: "no"
-}
+})
 
 /** Whether a target fails in a rehearsal. */
 export const isRehearsed = (rehearsal: Rehearsal | undefined, target: Target | undefined): boolean =>

@@ -18,7 +18,7 @@ import type { Classification } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { errorOfTries, errorWithoutAccount, shareOfTime } from "../domain/nextTry.ts"
 import type { DriverName } from "../domain/protocols.ts"
-import type { Target } from "../domain/routes.ts"
+import type { Route, Target } from "../domain/routes.ts"
 import { Attempt, type AttemptWork, leaseTarget } from "./Attempt.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
 import { AttemptsRecord } from "./AttemptsRecord.ts"
@@ -113,11 +113,13 @@ const noLogin = gatewayError(
   "The model is served with the caller's own login: send the gateway's key in x-gateway-key, and the login in its usual header"
 )
 
-const notOfDirect = gatewayError(
-  "model_not_allowed",
-  "Your credential is not a gateway key, so it can only use models of the default upstream. Use a gateway key for this model.",
-  { param: "model" }
-)
+/** The refusal of a caller's own token, whom the names of other upstreams do not concern. */
+const notOfDirect = ({ id }: Route): GatewayError =>
+  gatewayError(
+    "model_not_allowed",
+    `Your credential is not a gateway key, so it can only use models of the default upstream, and "${id}" is not one of them. Use a gateway key for this model.`,
+    { param: "model" }
+  )
 
 /** One request's attempts. */
 export class Attempts<B, A> {
@@ -175,7 +177,7 @@ export class Attempts<B, A> {
     const { request: { rehearsal }, route } = this.#work
     if (rehearsal !== undefined && rehearsal.route !== route.id) return Effect.fail(otherRoute(rehearsal, route.id))
     if (this.#targets.length === 0) {
-      return Effect.fail(this.#work.caller._tag === "Direct" ? notOfDirect : noLogin)
+      return Effect.fail(this.#work.caller._tag === "Direct" ? notOfDirect(route) : noLogin)
     }
     return route.options.spread === "weighted" && !this.#isAlone && rehearsal === undefined
       ? this.#openWeighted(sharesOf(route))
@@ -212,9 +214,11 @@ export class Attempts<B, A> {
 
   /** Fails at a target of a rehearsal. */
   #rehearse(index: number): Effect.Effect<A, GatewayError> {
-    this.#record.rehearsed(this.#targets[index]!, rehearsedFailure)
-    this.#tried = failedAt(this.#tried, index, rehearsedFailure)
-    return this.#next(rehearsedFailure, undefined, rehearsedFailure.error)
+    const target = this.#targets[index]!
+    const failure = rehearsedFailure(this.#words.upstream(target))
+    this.#record.rehearsed(target, failure)
+    this.#tried = failedAt(this.#tried, index, failure)
+    return this.#next(failure, undefined, failure.error)
   }
 
   /** Leaves out the models that their servers limit. If that leaves none, waits until the first of them is taken again. */
@@ -312,7 +316,18 @@ export class Attempts<B, A> {
     const { avoid, tries } = this.#tried
     const targets = this.#served(candidates.map((index) => this.#targets[index]!))
     this.#budget = this.#budgetOf(caller)
-    const asked = { avoid, stay, style, sticky, prefers, memory, request: id, targets, budget: this.#budget }
+    const asked = {
+      avoid,
+      stay,
+      style,
+      sticky,
+      prefers,
+      memory,
+      request: id,
+      model: route.id,
+      targets,
+      budget: this.#budget
+    }
     if (this.#isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
     const { spread, wait } = route.options
     // Only the first choice may hold the request.

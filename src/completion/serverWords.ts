@@ -45,6 +45,11 @@ export class ServerWords {
       countEnabled(this.#config.accounts, upstreams[0] ?? "") <= 1
   }
 
+  /** The upstream's name for messages; `undefined` where there is only one. */
+  upstream({ upstream }: Pick<Lease, "upstream">): string | undefined {
+    return this.#config.route_table.showsUpstreams ? upstream : undefined
+  }
+
   /** How an error of the lease's server may reach the caller; `undefined` if the caller gets the gateway's own. */
   passing(lease: Lease): Passing | undefined {
     const { driver, upstream } = lease

@@ -41,6 +41,8 @@ export type AccountHealth = "none" | "refused_login" | "suspended" | "rate_limit
 
 /** Facts about the attempt that failed. */
 export interface FailureContext {
+  /** The upstream's name, for the message; absent where there is only one. */
+  readonly upstream?: string | undefined
   /** The credential is the caller's own token: no refresh, no other account. */
   readonly direct: boolean
   /** The caller has a key beside that token: the request may go on to other targets. */
@@ -91,7 +93,7 @@ export interface Rule {
   readonly mayRepeat?: false
   /** The request's field that caused the failure. */
   readonly param?: string
-  /** Precedes the upstream's own message. */
+  /** Precedes the upstream's own message. The name of the upstream follows the word where there are several. */
   readonly message: string
   readonly because: string
 }
@@ -196,7 +198,7 @@ export const rules: ReadonlyArray<Rule> = [
     retry: "no",
     next: "end",
     code: "content_filter",
-    message: "The upstream's content filter withdrew the reply",
+    message: "The content filter of the upstream withdrew the reply",
     because: "the same prompt is filtered on every account"
   },
   {
@@ -206,7 +208,7 @@ export const rules: ReadonlyArray<Rule> = [
     next: "account",
     health: "refused_login",
     code: "no_account_available",
-    message: "The login of an upstream account was refused",
+    message: "The login of an account was refused by the upstream",
     because: "wrong credentials stay wrong until the operator changes them"
   },
   {
@@ -216,7 +218,7 @@ export const rules: ReadonlyArray<Rule> = [
     next: "account",
     health: "suspended",
     code: "no_account_available",
-    message: "An upstream account is suspended",
+    message: "The upstream has suspended the account",
     because: "a suspended account cannot serve requests"
   },
   {
@@ -226,7 +228,7 @@ export const rules: ReadonlyArray<Rule> = [
     next: "account",
     health: "rate_limited",
     code: "upstream_rate_limited",
-    message: "The upstream account has used up its quota",
+    message: "The account has used up its quota at the upstream",
     because: "most servers send it as a 429, but a quota needs the pool's growing delays instead of a second"
   },
   {
@@ -247,7 +249,7 @@ export const rules: ReadonlyArray<Rule> = [
     next: "account",
     health: "refused_login",
     code: "no_account_available",
-    message: "The login of an upstream account was refused",
+    message: "The login of an account was refused by the upstream",
     because: "a login has no token to refresh"
   },
   {
@@ -296,7 +298,7 @@ export const rules: ReadonlyArray<Rule> = [
     next: "account",
     health: "busy",
     code: "upstream_rate_limited",
-    message: "The upstream account has too many completions running",
+    message: "The account has too many completions running at the upstream",
     because: "another client uses the account too; it is healthy and soon free"
   },
   {
@@ -326,7 +328,7 @@ export const rules: ReadonlyArray<Rule> = [
     retry: "elsewhere",
     next: "target",
     code: "upstream_error",
-    message: "The upstream session is gone",
+    message: "The upstream has lost the session",
     because: "a session can be deleted during a request; a retry creates a new one"
   },
   {
@@ -441,7 +443,7 @@ export const rules: ReadonlyArray<Rule> = [
     retry: "elsewhere",
     next: "target",
     code: "upstream_empty_output",
-    message: "The upstream's reply was empty",
+    message: "The reply of the upstream was empty",
     because: "models do this occasionally, and an empty success would be wrong"
   },
   {
@@ -478,7 +480,7 @@ export const rules: ReadonlyArray<Rule> = [
     retry: "elsewhere",
     next: "target",
     code: "upstream_error",
-    message: "The upstream's reply was cut off and could not be resumed",
+    message: "The reply of the upstream was cut off and could not be resumed",
     because: "an incomplete reply must not look complete"
   },
   {
@@ -526,14 +528,17 @@ const describe = (rule: Rule, failure: UpstreamFailure, context: FailureContext)
   return failure.advice === undefined ? text : `${text.replace(/\.?$/, ".")} Ask the gateway's operator.`
 }
 
-const happened = (rule: Rule, failure: UpstreamFailure, { secrets }: FailureContext): string => {
+const happened = (rule: Rule, failure: UpstreamFailure, { secrets, upstream }: FailureContext): string => {
+  const message = upstream === undefined
+    ? rule.message
+    : rule.message.replace(/\b(?:the|this) upstream\b/i, (words) => `${words} "${upstream}"`)
   const own = redactMessage(failure.message, secrets)
-  if (own !== undefined) return shorten(`${rule.message}: ${own}`, messageLimit)
+  if (own !== undefined) return shorten(`${message}: ${own}`, messageLimit)
   const seen = causeClass(failure.cause)
   if (seen === undefined && rule.class === "upstream_trouble" && (failure.status ?? 0) >= 400) {
-    return `${rule.message} with HTTP ${failure.status}.`
+    return `${message} with HTTP ${failure.status}.`
   }
-  return seen === undefined ? `${rule.message}.` : `${rule.message}: ${seen}.`
+  return seen === undefined ? `${message}.` : `${message}: ${seen}.`
 }
 
 /** True for a limit that leaves the other models of the account. */

@@ -403,7 +403,7 @@ const suggestion = (table: RouteTable, requested: string): string => {
   const models = listedRoutes(table).map(({ id }) => id)
   const known = [...models, ...aliases.keys(), ...(listed?.has(unnamed) ? [] : mapped?.keys() ?? [])]
   const near = quoted(nearest(requested.trim(), known, mostSuggested))
-  return near.length === 0 ? "" : `; did you mean ${near.join(" or ")}?`
+  return near.length === 0 ? "; GET /v1/models lists the models" : `; did you mean ${near.join(" or ")}?`
 }
 
 /**

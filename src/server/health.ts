@@ -19,7 +19,7 @@ import { HealthGroup } from "./OperatorApi.ts"
 /** The store answers, but its configuration is invalid for this node. */
 const notTaken = gatewayError(
   "store_unavailable",
-  "The shared configuration is one that this node cannot take; its log names the field",
+  "The shared configuration is invalid for this node. The node's log names the field.",
   { retryAfter: 1 }
 )
 

@@ -221,7 +221,8 @@ export class RequestBudget {
     return new UpstreamFailure({
       phase,
       kind: "exhausted",
-      message: `the reply came with more than ${this.limits.reply_bytes} bytes`
+      message: `the reply came with more than ${this.limits.reply_bytes} bytes`,
+      advice: "limits.reply_bytes"
     })
   }
 
@@ -230,7 +231,8 @@ export class RequestBudget {
     return new UpstreamFailure({
       phase,
       kind: "exhausted",
-      message: "the reply exceeds what the gateway keeps of all replies together"
+      message: "the reply exceeds what the gateway keeps of all replies together",
+      advice: "limits.buffered_bytes"
     })
   }
 

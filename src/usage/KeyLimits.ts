@@ -80,7 +80,11 @@ const rightsOf = (config: ConfigStore["Service"], clock: Clock.Clock) => {
     modelsOf,
     refuseModel: (key: string, route: Route) => {
       if (!isAllowed(modelsOf(key), route)) {
-        return gatewayError("model_not_allowed", `This API key may not use the model "${route.id}"`, { param: "model" })
+        return gatewayError(
+          "model_not_allowed",
+          `This API key may not use the model "${route.id}"; GET /v1/models lists the models of the key`,
+          { param: "model" }
+        )
       }
       const current = config.now()
       return refuseUnpriced(

@@ -89,7 +89,11 @@ describe("a lease on an account", () => {
       yield* TestClock.adjust("59 seconds")
       assert.isUndefined(waiting.pollUnsafe())
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(yield* errorOf(Fiber.join(waiting)), "rate_limit_exceeded")
+      const { code, message } = yield* Effect.flip(Fiber.join(waiting))
+      assert.deepStrictEqual([code, message], [
+        "rate_limit_exceeded",
+        "The gateway is busy: the request waited 60 s for a free account. Retry later."
+      ])
       yield* shows(pool, { waiting: 0, in_use: 1 })
     }))
 

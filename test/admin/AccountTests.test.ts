@@ -135,7 +135,7 @@ describe("an account test without a message", () => {
       const { factsOf, pool, test } = yield* build(driver)
       const failed = yield* test("a@x.org")
       assert.isFalse(failed.success)
-      assert.include(failed.message, "The login of an upstream account was refused")
+      assert.include(failed.message, "The login of an account was refused by the upstream")
       assert.deepInclude(yield* factsOf("a@x.org"), { health: "out", testStatus: "failed" })
       assert.strictEqual((yield* pool.status).available, 1)
       working = true

@@ -454,6 +454,17 @@ describe("classify", () => {
   describe("messages of upstream failures", () => {
     const messageOf = (message: string) => classify(of({ code: 50000, message }), managed).error.message
 
+    it("name the upstream where there are several, in every text about it", () => {
+      const unnamed = ["shutting_down", "exhausted"]
+      for (const rule of rules) {
+        if (!unnamed.includes(rule.class)) assert.match(rule.message, /\b(?:the|this) upstream\b(?! account|')/i)
+      }
+      assert.strictEqual(
+        classify(of({ status: 500 }), { ...managed, upstream: "gpu" }).error.message,
+        "The upstream \"gpu\" failed with HTTP 500."
+      )
+    })
+
     it("quote the upstream", () => {
       assert.strictEqual(messageOf("maintenance until 5"), "The upstream failed: maintenance until 5")
     })

@@ -69,11 +69,11 @@ const trouble = (words = /^The upstream failed\.$/) => told(503, "upstream_error
 const limited = told(429, "upstream_rate_limited", /^The upstream limits the rate of requests: /)
 const late = told(503, "upstream_timeout", /^The upstream did not answer in time\.$/)
 const unreachable = told(503, "upstream_error", /^The connection to the upstream failed: the connection was reset\.$/)
-const cutOff = told(503, "upstream_error", /^The upstream's reply was cut off and could not be resumed\.$/)
+const cutOff = told(503, "upstream_error", /^The reply of the upstream was cut off and could not be resumed\.$/)
 const refusedToken = told(503, "no_account_available", /^The upstream refused an account's token/)
 const refusedOwn = told(401, "authentication_failed", /^The upstream refused the token/)
-const refusedLogin = told(503, "no_account_available", /^The login of an upstream account was refused/)
-const suspended = told(503, "no_account_available", /^An upstream account is suspended/)
+const refusedLogin = told(503, "no_account_available", /^The login of an account was refused by the upstream/)
+const suspended = told(503, "no_account_available", /^The upstream has suspended the account/)
 const tooLong = told(400, "context_length_exceeded", /^The prompt is too long for the upstream/)
 const withdrawn = told(400, "content_filter", /filter|withdr/)
 
@@ -123,7 +123,7 @@ const before: ReadonlyArray<Before> = [
   row({ name: "too-long" }, tooLong, once),
   row({ name: "too-long", status: 400 }, tooLong, once),
   row({ name: "refused" }, trouble(/: refused$/), thrice),
-  row({ name: "no-session" }, trouble(/^The upstream session is gone/), thrice),
+  row({ name: "no-session" }, trouble(/^The upstream has lost the session/), thrice),
   row({ name: "html" }, trouble(/: what answered is not a model server \(HTTP \d+\)\.$/), thrice),
   row({ name: "html", status: 200 }, trouble(/: what answered is not a model server \(HTTP 200\)\.$/), thrice),
   row({ name: "html", call: "create" }, trouble(/: what answered is not a model server \(HTTP \d+\)\.$/), thrice),
@@ -459,7 +459,7 @@ describe("an upstream reply without text", () => {
     const stands = await startStands()
     await onEach(stands, async (stand) => {
       const asked = await ask(stand, "!say \"\"", [])
-      checkPlain(asked, told(503, "upstream_empty_output", /^The upstream's reply was empty\.$/), undefined)
+      checkPlain(asked, told(503, "upstream_empty_output", /^The reply of the upstream was empty\.$/), undefined)
       assert.strictEqual(asked.triesOf("completion"), thrice[stand.setting])
     }).finally(() => stopStands(stands))
   })

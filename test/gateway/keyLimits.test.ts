@@ -148,7 +148,7 @@ describe("a key with a list of models", () => {
     await start({ models: ["upstream-reasoner", "claude-opus-4"] })
     await everywhere(
       (style) => refusalOf(style, "PermissionDeniedError", 403, "model_not_allowed", "PERMISSION_DENIED"),
-      `may not use the model "upstream-chat"`
+      `may not use the model "upstream-chat"; GET /v1/models lists the models of the key`
     )
     for (const style of styleNames) {
       const refused = await ask(style, true, { model: "gpt-4o" })

@@ -185,7 +185,7 @@ describe("what is nearly right", () => {
     )
     assert.strictEqual(
       await message("POST", "/v1/chat/completions", { model: "zzzzzzzz", messages }),
-      "The model \"zzzzzzzz\" does not exist"
+      "The model \"zzzzzzzz\" does not exist; GET /v1/models lists the models"
     )
   })
 

@@ -188,6 +188,13 @@ describe("advice about an upstream", () => {
     }
   )
 
+  it("goes with its name in the text for the caller", async () => {
+    farm.answer("one", () => json(500, {}))
+    await start({ one: farm.upstream("one") }, ["one/m"])
+    const told = await post(gateway, "/v1/messages", { model: "r", max_tokens: 9, messages: question })
+    assert.include(told.body, String.raw`The upstream \"one\" failed with HTTP 500.`)
+  })
+
   it("names it for an endpoint that its driver does not carry", async () => {
     await start({ one: farm.upstream("one", { driver: "messages" }) }, ["one/m"])
     const told = await post(gateway, "/v1/rerank", { model: "r", query: "Hi", documents: ["a"] })

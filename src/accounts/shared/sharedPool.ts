@@ -255,7 +255,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
         const [account, ...others] = accountsNamed(account_table, caller.target)
         if (others.length > 0) return Effect.fail(ambiguousAccount(account_table, caller))
         const pinned = account?.upstream ?? upstreams[0]!
-        if (account !== undefined && !upstreams.includes(pinned)) return Effect.fail(otherUpstream(pinned, upstreams))
+        if (account !== undefined && !upstreams.includes(pinned)) {
+          return Effect.fail(otherUpstream(pinned, upstreams, options.model))
+        }
         const name = names.get(account?.identity[0] ?? "")
         if (name === undefined) return Effect.fail({ _tag: "Unknown" } as const)
         return Effect.succeed(claim([at(pinned, `P:${name}`)]))
@@ -359,13 +361,14 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const noGrantError = (
     error: NoGrant | GatewayError,
     caller: Caller,
-    options: LeaseOptions
+    options: LeaseOptions,
+    began: number
   ): Effect.Effect<GatewayError> => {
     if (error._tag === "GatewayError") return Effect.succeed(error)
     if (error._tag === "StoreUnavailable") return Effect.succeed(storeUnavailable())
-    if (error._tag !== "Unavailable") return Effect.succeed(refusalError(error, now()))
+    if (error._tag !== "Unavailable") return Effect.succeed(refusalError(error, now(), undefined, now() - began))
     const upstreams = upstreamsOf(caller, options, config.now())
-    const disabled = disabledUpstreams(config.now().upstreams, upstreams)
+    const disabled = disabledUpstreams(config.now().upstreams, upstreams, options.model)
     if (disabled !== undefined) return Effect.succeed(disabled)
     return Effect.map(view.outage(upstreams, now), (found) => refusalError(error, now(), found))
   }
@@ -383,7 +386,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const budget = budgetOf(options)
     const grant = yield* Effect.catch(
       claimFor(caller, options, restore),
-      (error) => Effect.flatMap(noGrantError(error, caller, options), Effect.fail)
+      (error) => Effect.flatMap(noGrantError(error, caller, options, began), Effect.fail)
     )
     const taken: Taken = { held: undefined, ...nothingSeen, memory: options.memory }
     if (budget !== undefined && grant.account !== "" && grant.over === undefined) taken.used = (at) => budget.used(at)

@@ -71,7 +71,10 @@ const claimsOf = ({ exp, generation, iat, jti, role, token }: JWTPayload): Claim
     }
 }
 
-const unauthorized = gatewayError("authentication_failed", "The admin credential is missing, wrong or expired")
+const unauthorized = gatewayError(
+  "authentication_failed",
+  "The admin credential is missing, wrong or expired: send it as Authorization: Bearer <credential>"
+)
 
 export class AdminAuth extends Context.Service<AdminAuth, {
   /**
