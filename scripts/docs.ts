@@ -25,6 +25,7 @@ import { faultTable } from "../src/upstream/embedded/faults.ts"
 import { directives } from "../src/upstream/embedded/script.ts"
 import { clients } from "./clients.ts"
 import { errorCodes, upstreamFailures } from "./docs/errors.ts"
+import { exportTables } from "./docs/exports.ts"
 import { fidelityTable } from "./docs/fidelity.ts"
 import { code, table } from "./docs/table.ts"
 import { faultOutcomes, serverOutcomes } from "./faultOutcomes.ts"
@@ -268,6 +269,10 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   "error codes": errorCodes,
   "upstream failures": upstreamFailures,
   "client endpoints": endpoints((tag) => !isAdmin(tag)),
+  "exports of index": exportTables("index", true),
+  ...Object.fromEntries(
+    ["api", "console", "sieve", "testing", "transducer"].map((entry) => [`exports of ${entry}`, exportTables(entry)])
+  ),
   ...vendorFields
 }
 

@@ -10,4 +10,4 @@ export const table = (head: Row, rows: ReadonlyArray<Row>): string =>
   [head, head.map(() => "---"), ...rows].map((row) => `| ${row.map(cell).join(" | ")} |`).join("\n")
 
 /** Text as code. */
-export const code = (text: string): string => `\`${text}\``
+export const code = (text: string): string => text.includes("`") ? `\`\` ${text} \`\`` : `\`${text}\``

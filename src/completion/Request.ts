@@ -26,6 +26,7 @@ export interface RequestFollowers {
   isCounted: boolean
 }
 
+/** One request, from its arrival to the end of its reply. */
 export interface Request {
   readonly id: string
   /** Monotonic milliseconds. */

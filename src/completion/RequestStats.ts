@@ -288,6 +288,7 @@ export interface RequestWatch {
   readonly traced: boolean
 }
 
+/** The watch that learns of each request that ends; by default none does. */
 export const CurrentRequestWatch = Context.Reference<RequestWatch>("model-gateway/completion/RequestWatch", {
   defaultValue: (): RequestWatch => ({ ended: () => Effect.void, traced: false })
 })

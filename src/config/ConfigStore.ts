@@ -56,6 +56,7 @@ export interface OwnChange extends ConfigChange {
   readonly what: string
 }
 
+/** The configuration after a change. */
 export interface Saved {
   readonly config: GatewayConfig
   /** What was saved; absent if nothing was. */
@@ -75,6 +76,7 @@ const mostOwnChanges = 16
 /** Maximum merges of a change with concurrent changes: of two writers without a pause, one may lose several turns in a row. */
 const mostMerges = 20
 
+/** Options of a change of the configuration. */
 export interface UpdateOptions {
   /** The `configHash` that the change is based on; a different current hash is a conflict. */
   readonly expected?: string | undefined

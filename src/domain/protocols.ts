@@ -29,6 +29,7 @@ export const protocolNames = Object.keys(protocols) as ReadonlyArray<UpstreamPro
 /** How an upstream is spoken to: by a protocol, or without a network by the answerer in the gateway. */
 export type DriverName = UpstreamProtocol | "embedded"
 
+/** The names of all drivers. */
 export const driverNames: ReadonlyArray<DriverName> = ["embedded", ...protocolNames]
 
 const factsOf = (driver: string): ProtocolFacts | undefined =>

@@ -46,6 +46,7 @@ import { layerRegistry, RequestMetrics } from "./observability/requestMetrics.ts
 /** State that nodes may share. */
 export type GatewayState = Accounts | UpstreamActivity | AdminSecrets | ResponsesStore | Nodes | KeyLimits
 
+/** State of one process. */
 export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.provideMerge(Accounts.layer),
   Layer.merge(ResponsesStore.layer),

@@ -11,6 +11,7 @@ import { grammarOf } from "./openings.ts"
 
 export type { Sieve }
 
+/** Options of a sieve. */
 export interface SieveOptions {
   /** The declared tools. Forms that could be an answer are calls only for these; their schemas type the values of arguments. */
   readonly tools: ReadonlyArray<ToolDeclaration>

@@ -19,6 +19,7 @@ export interface SeenRequest {
   readonly outcome: Outcome | "open"
 }
 
+/** What the reference upstream has seen. */
 export interface Report {
   /** Requests, by call. */
   readonly calls: Readonly<Record<CallName, number>>

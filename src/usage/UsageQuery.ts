@@ -32,6 +32,7 @@ export const groupings = [
   "parent"
 ] as const
 
+/** What usage can be grouped by. */
 export type Grouping = (typeof groupings)[number]
 
 /** A query of usage. Times are milliseconds of Unix time at full hours. */
@@ -64,6 +65,7 @@ export interface UsageRow extends Dimensions {
   readonly sums: Sums
 }
 
+/** The answer to a query of usage. */
 export interface UsageReport {
   /** By time, then by falling tokens, then by names. */
   readonly rows: ReadonlyArray<UsageRow>

@@ -7,6 +7,7 @@ describe("the reference tables in docs", () => {
     const files = await documents()
     assert.sameMembers(files.map(({ name }) => name), [
       "clients/README.md",
+      "library/exports.md",
       "library/scripted-upstream.md",
       "library/testing.md",
       "operate/webhooks.md",

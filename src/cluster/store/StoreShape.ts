@@ -35,6 +35,7 @@ export const leastKeyLength = 16
 
 export type StoreCommand = readonly [command: string, ...args: ReadonlyArray<string>]
 
+/** How a node connects to the shared store. */
 export interface StoreOptions {
   /** `redis://…`, `rediss://…`, `unix://…`, `redis+sentinel://…` or `redis+cluster://…` (`parseStoreAddress`). */
   readonly url: Redacted.Redacted<string>

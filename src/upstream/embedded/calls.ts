@@ -19,6 +19,7 @@ const routes = {
   stop_stream: "POST /api/v0/chat/stop_stream"
 } as const
 
+/** A call of the reference upstream's protocol. */
 export type CallName = keyof typeof routes
 
 /** Every call of the protocol, in the order of its page. */

@@ -136,6 +136,7 @@ const rows = {
   ...streamFaults
 } as const satisfies Readonly<Record<string, FaultRow>>
 
+/** The name of a fault. */
 export type FaultName = keyof typeof rows
 
 /** A fault by its name. */
