@@ -204,7 +204,10 @@ const formOf = (name: string, own: string, { declaration, module: { text } }: Fo
     case "ClassDeclaration":
       return classForm(declaration, text)
     case "TSInterfaceDeclaration":
-      return listed("", namesOf(declaration.body.body as ReadonlyArray<Member>)).trim()
+      return [
+        listed("", namesOf(declaration.body.body as ReadonlyArray<Member>)).trim(),
+        ...(declaration.extends ?? []).map(({ end, start }) => `those of ${code(short(text.slice(start, end)))}`)
+      ].filter((part) => part !== "").join(", ")
     case "TSTypeAliasDeclaration": {
       const type = short(text.slice(declaration.typeAnnotation.start, declaration.typeAnnotation.end))
       return type.length > longestForm ? "" : code(type)

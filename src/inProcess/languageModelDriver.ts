@@ -165,7 +165,7 @@ const eventsOf = (calls: Calls, part: Part): ReadonlyArray<UpstreamEvent> | Upst
   }
 }
 
-/** Makes the driver. */
+/** Makes a driver whose answers come from `LanguageModel`s of the app. */
 export const makeLanguageModelDriver = ({ models = [], select }: LanguageModelDriverOptions): Driver =>
   makeDriver({
     name: "language-model",

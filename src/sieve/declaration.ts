@@ -146,7 +146,7 @@ export function* declareToolsCooperatively(
   ].join("\n")
 }
 
-/** `declareToolsCooperatively` without pauses. */
+/** The part of the prompt that declares the tools and the form of a call, in one go. Empty when no tool may be called. */
 export const declareTools = (
   tools: ReadonlyArray<ToolDeclaration>,
   choice: ToolChoice,

@@ -99,5 +99,5 @@ export const disarmOf = (forms: ReadonlyArray<Form>) => {
 /** Disarms every marker in a text. Idempotent. */
 export const disarmCooperatively: (text: string, slice: Slice) => Cooperative<string> = disarmOf(forms)
 
-/** `disarmCooperatively` without pauses. */
+/** Disarms every marker in a text, in one go. Idempotent. */
 export const disarm = (text: string): string => runSync(disarmCooperatively(text, new Slice()))

@@ -79,7 +79,7 @@ export function* renderCallCooperatively(
   return "<tool_call>\n{\"name\": " + name + ", \"arguments\": " + args + "}\n</tool_call>"
 }
 
-/** `renderCallCooperatively` without pauses. */
+/** A call as the model is asked to write it, in one go. */
 export const renderCall = (call: Pick<CallPart, "name" | "arguments">): string =>
   runSync(renderCallCooperatively(call, new Slice()))
 
@@ -98,5 +98,5 @@ export function* renderResultCooperatively(result: ResultPart, slice: Slice): Co
     "\n</" + resultTag + ">"
 }
 
-/** `renderResultCooperatively` without pauses. */
+/** The result of a call as text for the model, in one go. */
 export const renderResult = (result: ResultPart): string => runSync(renderResultCooperatively(result, new Slice()))

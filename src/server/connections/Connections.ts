@@ -159,6 +159,6 @@ export const withinLimits = (connections: Connections): Effect.Effect<void, neve
     )
   })
 
-/** Like `withinLimits`, for the node server of an app that is not listening yet. */
+/** Keeps the connections of an app's node server within the configured limits. The server is not listening yet. */
 export const limitConnections = (server: Server): Layer.Layer<never, never, ConfigStore> =>
   Layer.effectDiscard(Effect.suspend(() => withinLimits(watchConnections(server))))

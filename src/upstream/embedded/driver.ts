@@ -30,7 +30,7 @@ const anonymousToken = "anonymous"
 const withToken = (request: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest =>
   request.headers["authorization"] === undefined ? HttpClientRequest.bearerToken(request, anonymousToken) : request
 
-/** Makes the driver with its own answerer. */
+/** Makes the built-in driver, which answers without a network. */
 export const makeEmbeddedDriver = (options: EmbeddedOptions): Effect.Effect<SessionDriver, never, Deadlines> =>
   Effect.gen(function*() {
     const clock = yield* Clock.Clock

@@ -77,7 +77,7 @@ const sentVendorFields = (policy: FieldPolicy): SentVendorFields => {
   }
 }
 
-/** Makes the driver. */
+/** Makes the driver `generate`: a server with the content-generation API. */
 export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
   const { historyReasoning, limits } = options
   const policy = options.fields ?? "pass"

@@ -40,7 +40,7 @@ const headersOf = ({ vendorFields }: Conversation) =>
 /** Words of other servers for thinking, which is said in the vendor's words. */
 const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => name !== "chat_template_kwargs"))
 
-/** Makes the driver. */
+/** Makes the driver `messages`: a server with the messages API. */
 export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
   const { limits, promptCache } = options
   const passes = passesUnwritten(options.fields ?? "pass")

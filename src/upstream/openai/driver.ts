@@ -226,10 +226,10 @@ const makeDriver = (
   }
 }
 
-/** Makes the driver that asks by chat completions. */
+/** Makes the driver `openai`: an OpenAI-compatible server, asked by chat completions. */
 export const makeOpenAiDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver =>
   makeDriver(exchanges, options, "openai")
 
-/** Makes the driver that asks by the Responses API. */
+/** Makes the driver `responses`: an OpenAI-compatible server, asked by the Responses API. */
 export const makeResponsesDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver =>
   makeDriver(exchanges, options, "responses")

@@ -37,7 +37,7 @@ export interface SessionDriver extends Driver {
   readonly sessions: NonNullable<Driver["sessions"]>
 }
 
-/** Makes the driver. */
+/** Makes the driver `session`: a chat provider with user logins. */
 export const makeSessionDriver = (exchanges: Exchanges["Service"], options: SessionOptions): SessionDriver => {
   const client = makeSessionClient(exchanges, options.baseUrl, options.limits)
 
