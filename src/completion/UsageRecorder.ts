@@ -19,7 +19,14 @@ import type { Used } from "../usage/Admission.ts"
 import { RequestMinutes } from "../usage/RequestMinutes.ts"
 import { type CostElsewhere, none, type Outcome, type UsageEntry, type UsageTarget } from "../usage/UsageEntry.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
-import { addBilled, type AnsweringTarget, outcomeOf, type RequestStats, targetOf } from "./RequestStats.ts"
+import {
+  addBilled,
+  type AnsweringTarget,
+  faultOfRequest,
+  outcomeOf,
+  type RequestStats,
+  targetOf
+} from "./RequestStats.ts"
 
 const unpriced = { currency: undefined, prices: noNames, upstreams: new Map<string, never>() }
 
@@ -189,7 +196,7 @@ export class UsageRecorder extends Context.Service<UsageRecorder, {
           }
           const entry = usageEntry(stats, now - duration, duration, showsUpstreams, pricing)
           store.add(entry)
-          minutes.add(entry, stats, now)
+          minutes.add(entry, stats, now, faultOfRequest(stats))
           // A recording may keep the stats for long: they must not reference the reply's machines, or the prompt.
           stats.soFar = undefined
           stats.sent = undefined

@@ -1,21 +1,21 @@
 /**
- * The requests of the last hour by minutes: outcomes, tokens, and times to the first event; and their errors by code.
+ * The requests of the last hour by minutes: outcomes, tokens, cost, and times to the first event; the targets that answered; and their
+ * errors by code.
  *
- * A request counts in the minute in which it ends. Counts are in arrays of fixed length: 60 minutes with `bucketCount` buckets each,
- * and 60 minutes for each of at most `mostCodes` codes and the rest. A minute is identified by its number, so minutes without requests
- * are zero, and so are those that a changed clock has left behind or ahead.
+ * A request counts in the minute in which it ends. Each of 60 minutes has counts, `bucketCount` buckets, and at most `mostAnswered` pairs
+ * of a model and a target. `ErrorCounts` has a bound of its own.
  */
 import * as Schema from "effect/Schema"
+import { formatDecimal } from "../domain/decimal.ts"
+import type { Fault } from "../domain/fault.ts"
 import { addBucketPairs, bucketCount, bucketOf, bucketPairs, quantileOfBuckets } from "../domain/timeBuckets.ts"
-import type { Outcome, UsageEntry } from "./UsageEntry.ts"
+import { CodeErrors, type CodeErrorsView, ErrorCounts } from "./ErrorCounts.ts"
+import { isWithinHour, minuteMillis, minuteOf, MinuteRing, minutesKept } from "./MinuteRing.ts"
+import { addCounts, countAmong, largestOf } from "./mostCounted.ts"
+import { none, type UsageEntry } from "./UsageEntry.ts"
 
-const minuteMillis = 60_000
-const minutesKept = 60
-
-/** Codes of errors that are counted apart. */
-const mostCodes = 20
-/** Stands for all other codes. */
-const otherCodes = "other"
+/** The pairs of a model and a target that a minute counts, and that a node sends. */
+const mostAnswered = 200
 
 /** What a finished request adds to its minute, beside its usage. Times are monotonic milliseconds. */
 interface EndedRequest {
@@ -32,26 +32,24 @@ interface MinuteView {
   readonly requests: number
   readonly ok: number
   readonly failed: number
+  /** Those of `failed` that the caller is at fault for. */
+  readonly refused: number
   readonly left: number
   readonly first_event_p50_ms: number | null
   readonly first_event_p95_ms: number | null
   readonly tokens: number
+  /** A decimal number. */
+  readonly cost: string
 }
-
-/** The errors of a code within the hour. */
-const CodeErrors = Schema.Struct({
-  code: Schema.String,
-  count: Schema.Int,
-  /** Unix milliseconds of the last one. */
-  last_at: Schema.Finite,
-  last_request_id: Schema.String
-})
-export type CodeErrors = typeof CodeErrors.Type
 
 /** The counts of a node as other nodes receive them. */
 export const WrittenMinutes = Schema.Struct({
   /** The minute's number, requests that succeeded, failed and left, tokens, then pairs of bucket and count. */
   minutes: Schema.Array(Schema.Array(Schema.Finite)),
+  /** The minute's number, refused requests, and nanos of cost. Nodes of before do not say this, and neither the targets. */
+  more: Schema.optionalKey(Schema.Array(Schema.Array(Schema.Int))),
+  /** The requests of models at targets, each as model, `separator` and target. */
+  answered: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.String, Schema.Finite]))),
   errors: Schema.Array(CodeErrors),
   /** When the node began to count, in Unix milliseconds; nodes of before do not say it. */
   since: Schema.optionalKey(Schema.Finite)
@@ -65,198 +63,147 @@ export interface HourView {
   readonly minutes: ReadonlyArray<MinuteView>
   readonly first_event_p50_ms: number | null
   readonly first_event_p95_ms: number | null
-  readonly errors: ReadonlyArray<CodeErrors>
+  /** The requests of each model at each target that answered them or was tried last, the most first. */
+  readonly answered: ReadonlyArray<{ readonly model: string; readonly target: string; readonly requests: number }>
+  readonly errors: ReadonlyArray<CodeErrorsView>
 }
 
-interface CodeCount {
-  /** The number of each minute, and its errors. */
-  readonly numbers: Float64Array
-  readonly counts: Uint32Array
-  lastAt: number
-  lastId: string
+/** The counts of a minute. */
+interface Minute {
+  succeeded: number
+  failed: number
+  left: number
+  /** Those of `failed` that the caller is at fault for. */
+  refused: number
+  tokens: number
+  /** Of 10^-9, exact below nine million units. */
+  cost: number
+  /** By `bucketOf` the time to the first event. */
+  readonly times: Uint32Array
+  readonly answered: Map<string, number>
 }
 
-const numberAt = (time: number): number => Math.floor(time / minuteMillis)
-const placeOf = (number: number): number => ((number % minutesKept) + minutesKept) % minutesKept
-const outcomes = ["succeeded", "failed", "left"] as const satisfies ReadonlyArray<Outcome>
-
-const moreFrequent = (a: CodeErrors, b: CodeErrors): number => b.count - a.count || (a.code < b.code ? -1 : 1)
-
-/** Joins errors of one code. */
-const joined = (code: string, a: CodeErrors, b: CodeErrors): CodeErrors => ({
-  ...(b.last_at > a.last_at ? b : a),
-  code,
-  count: a.count + b.count
+const emptyMinute = (): Minute => ({
+  succeeded: 0,
+  failed: 0,
+  left: 0,
+  refused: 0,
+  tokens: 0,
+  cost: 0,
+  times: new Uint32Array(bucketCount),
+  answered: new Map()
 })
 
-/** Adds errors up by code: at most `mostCodes` codes, and the rest as one. */
-const sumErrors = (errors: Iterable<CodeErrors>): ReadonlyArray<CodeErrors> => {
-  const byCode = new Map<string, CodeErrors>()
-  for (const each of errors) {
-    const known = byCode.get(each.code)
-    byCode.set(each.code, known === undefined ? each : joined(each.code, known, each))
-  }
-  const rest = byCode.get(otherCodes)
-  byCode.delete(otherCodes)
-  const sorted = [...byCode.values()].sort(moreFrequent)
-  const further = [...sorted.slice(mostCodes), ...(rest === undefined ? [] : [rest])]
-  return further.length === 0
-    ? sorted
-    : [...sorted.slice(0, mostCodes), further.reduce((a, b) => joined(otherCodes, a, b), { ...further[0]!, count: 0 })]
+const separator = "\u0000"
+
+const viewAnswered = ([pair, requests]: readonly [string, number]) => {
+  const [model = "", target = ""] = pair.split(separator)
+  return { model, target, requests }
 }
 
 /** Counts the requests of one node, and adds those of others. */
 export class RequestMinutes {
   readonly #since: number
-  /** The numbers of the minutes; a place is in use for one minute of each hour. */
-  readonly #numbers = new Float64Array(minutesKept).fill(Number.NaN)
-  /** One count for each of `outcomes`. */
-  readonly #outcomes = new Uint32Array(minutesKept * outcomes.length)
-  readonly #tokens = new Float64Array(minutesKept)
-  readonly #times = new Uint32Array(minutesKept * bucketCount)
-  readonly #codes = new Map<string, CodeCount>()
+  readonly #minutes = new MinuteRing(emptyMinute)
+  readonly #errors = new ErrorCounts()
 
   /** Counts from `since` on, in Unix milliseconds. */
   constructor(since: number) {
     this.#since = since
   }
 
-  /** Counts a request that ends at `now`, in Unix milliseconds. */
-  add(
-    { completionTokens, error, outcome, promptTokens }: UsageEntry,
-    { firstEventAt, id, startedAt }: EndedRequest,
-    now: number
-  ): void {
-    const place = this.#place(numberAt(now))
-    this.#outcomes[place * outcomes.length + outcomes.indexOf(outcome)]!++
-    this.#tokens[place]! += promptTokens + completionTokens
-    if (firstEventAt !== undefined) this.#times[place * bucketCount + bucketOf(firstEventAt - startedAt)]!++
-    if (error !== undefined) this.#addError(error, id, now)
+  /** Counts a request that ends at `now`, in Unix milliseconds; `fault` says who has to act on its error. */
+  add(entry: UsageEntry, { firstEventAt, id, startedAt }: EndedRequest, now: number, fault?: Fault): void {
+    const { answerer, cost, counted, error, key, model, outcome } = entry
+    const newest = minuteOf(now)
+    const minute = this.#minutes.at(newest)
+    minute[outcome]++
+    if (outcome === "failed" && fault === "caller") minute.refused++
+    minute.tokens += entry.promptTokens + entry.completionTokens
+    if (counted && cost !== undefined) minute.cost += Number(cost)
+    if (firstEventAt !== undefined) minute.times[bucketOf(firstEventAt - startedAt)]!++
+    if (answerer !== undefined && answerer.target !== none) {
+      countAmong(minute.answered, model + separator + answerer.target, mostAnswered)
+    }
+    if (error !== undefined) {
+      this.#errors.add({ code: error, fault, id, key, model, upstream: answerer?.upstream ?? none }, newest, now)
+    }
   }
 
   /** The hour that ends with the minute of `now`, as other nodes receive it. */
   written(now: number): WrittenMinutes {
-    const newest = numberAt(now)
-    const minutes: Array<ReadonlyArray<number>> = []
-    this.#numbers.forEach((number, place) => {
-      if (!isWithin(number, newest)) return
-      const counts = outcomes.map((_, i) => this.#outcomes[place * outcomes.length + i]!)
-      minutes.push([number, ...counts, this.#tokens[place]!, ...bucketPairs(this.#times, place * bucketCount)])
-    })
-    return { minutes, errors: this.#errors(newest), since: this.#since }
+    const newest = minuteOf(now)
+    const minutes = [...this.#minutes.within(newest)]
+    const answered = new Map<string, number>()
+    for (const [, minute] of minutes) addCounts(answered, minute.answered)
+    return {
+      minutes: minutes.map((
+        [number, { failed, left, succeeded, times, tokens }]
+      ) => [number, succeeded, failed, left, tokens, ...bucketPairs(times)]),
+      more: minutes.map(([number, { cost, refused }]) => [number, refused, cost]),
+      answered: largestOf(answered, mostAnswered),
+      errors: this.#errors.written(newest),
+      since: this.#since
+    }
   }
 
   /** The hour that ends with the minute of `now`, with the counts of other nodes. */
   view(now: number, others: Iterable<WrittenMinutes> = []): HourView {
-    const newest = numberAt(now)
-    const sum = new RequestMinutes(this.#since)
-    let errors = this.#errors(newest)
-    let since = this.#since
-    for (const each of [this.written(now), ...others]) {
-      sum.#addMinutes(each.minutes, newest)
+    const newest = minuteOf(now)
+    const sum = new MinuteRing(emptyMinute)
+    const answered = new Map<string, number>()
+    const all = [this.written(now), ...others]
+    for (const written of all) {
+      addWritten(sum, written, newest)
+      addCounts(answered, written.answered ?? [])
     }
-    for (const each of others) {
-      errors = sumErrors([...errors, ...each.errors])
-      since = Math.min(since, each.since ?? 0)
-    }
-    const minutes = Array.from({ length: minutesKept }, (_, i) => sum.#view(newest - minutesKept + 1 + i))
     const times = new Uint32Array(bucketCount)
-    sum.#times.forEach((count, i) => (times[i % bucketCount]! += count))
+    for (const [, minute] of sum.within(newest)) minute.times.forEach((count, i) => (times[i]! += count))
     return {
-      since,
-      minutes,
+      since: Math.min(...all.map(({ since = 0 }) => since)),
+      minutes: Array.from({ length: minutesKept }, (_, i) => {
+        const number = newest - minutesKept + 1 + i
+        return viewMinute(number, sum.at(number))
+      }),
       first_event_p50_ms: quantileOfBuckets(times, 0.5),
       first_event_p95_ms: quantileOfBuckets(times, 0.95),
-      errors
+      answered: largestOf(answered, mostAnswered).map(viewAnswered),
+      errors: this.#errors.view(newest, all.slice(1).flatMap(({ errors }) => errors))
     }
-  }
-
-  #view(number: number): MinuteView {
-    const place = this.#place(number)
-    const [ok = 0, failed = 0, left = 0] = this.#outcomes.subarray(place * outcomes.length)
-    const start = place * bucketCount
-    return {
-      at: number * minuteMillis,
-      requests: ok + failed + left,
-      ok,
-      failed,
-      left,
-      first_event_p50_ms: quantileOfBuckets(this.#times, 0.5, start),
-      first_event_p95_ms: quantileOfBuckets(this.#times, 0.95, start),
-      tokens: this.#tokens[place]!
-    }
-  }
-
-  #addMinutes(minutes: WrittenMinutes["minutes"], newest: number): void {
-    for (const [number = Number.NaN, ok = 0, failed = 0, left = 0, tokens = 0, ...pairs] of minutes) {
-      if (!isWithin(number, newest)) continue
-      const place = this.#place(number)
-      for (const [i, count] of [ok, failed, left].entries()) this.#outcomes[place * outcomes.length + i]! += count
-      this.#tokens[place]! += tokens
-      addBucketPairs(this.#times, pairs, place * bucketCount)
-    }
-  }
-
-  /** The place of a minute, cleared if another minute had it. */
-  #place(number: number): number {
-    const place = placeOf(number)
-    if (this.#numbers[place] !== number) {
-      this.#numbers[place] = number
-      this.#outcomes.fill(0, place * outcomes.length, (place + 1) * outcomes.length)
-      this.#tokens[place] = 0
-      this.#times.fill(0, place * bucketCount, (place + 1) * bucketCount)
-    }
-    return place
-  }
-
-  #addError(code: string, id: string, now: number): void {
-    const number = numberAt(now)
-    const count = this.#codeCount(code, number)
-    const place = placeOf(number)
-    if (count.numbers[place] !== number) {
-      count.numbers[place] = number
-      count.counts[place] = 0
-    }
-    count.counts[place]!++
-    count.lastAt = now
-    count.lastId = id
-  }
-
-  /** The count of a code: its own, or that of the rest while `mostCodes` others have errors within the hour. */
-  #codeCount(code: string, newest: number): CodeCount {
-    const known = this.#codes.get(code)
-    if (known !== undefined) return known
-    if (this.#codes.size >= mostCodes) {
-      for (const [name, count] of this.#codes) if (sumOf(count, newest) === 0) this.#codes.delete(name)
-      const isFull = this.#codes.size - (this.#codes.has(otherCodes) ? 1 : 0) >= mostCodes
-      if (isFull && code !== otherCodes) return this.#codeCount(otherCodes, newest)
-    }
-    const made: CodeCount = {
-      numbers: new Float64Array(minutesKept).fill(Number.NaN),
-      counts: new Uint32Array(minutesKept),
-      lastAt: 0,
-      lastId: ""
-    }
-    this.#codes.set(code, made)
-    return made
-  }
-
-  #errors(newest: number): ReadonlyArray<CodeErrors> {
-    const errors = Array.from(this.#codes, ([code, count]) => ({
-      code,
-      count: sumOf(count, newest),
-      last_at: count.lastAt,
-      last_request_id: count.lastId
-    }))
-    return sumErrors(errors.filter(({ count }) => count > 0))
   }
 }
 
-const isWithin = (number: number, newest: number): boolean => number > newest - minutesKept && number <= newest
+const viewMinute = (
+  number: number,
+  { cost, failed, left, refused, succeeded, times, tokens }: Minute
+): MinuteView => ({
+  at: number * minuteMillis,
+  requests: succeeded + failed + left,
+  ok: succeeded,
+  failed,
+  refused,
+  left,
+  first_event_p50_ms: quantileOfBuckets(times, 0.5),
+  first_event_p95_ms: quantileOfBuckets(times, 0.95),
+  tokens,
+  cost: formatDecimal(BigInt(cost))
+})
 
-/** The errors of the hour that ends with the minute `newest`. */
-const sumOf = ({ counts, numbers }: CodeCount, newest: number): number => {
-  let sum = 0
-  for (let i = 0; i < minutesKept; i++) if (isWithin(numbers[i]!, newest)) sum += counts[i]!
-  return sum
+/** Adds the minutes of a node, as far as they are within the hour that ends with the minute `newest`. */
+const addWritten = (sum: MinuteRing<Minute>, { minutes, more = [] }: WrittenMinutes, newest: number): void => {
+  for (const [number = Number.NaN, succeeded = 0, failed = 0, left = 0, tokens = 0, ...pairs] of minutes) {
+    if (!isWithinHour(number, newest)) continue
+    const minute = sum.at(number)
+    minute.succeeded += succeeded
+    minute.failed += failed
+    minute.left += left
+    minute.tokens += tokens
+    addBucketPairs(minute.times, pairs)
+  }
+  for (const [number = Number.NaN, refused = 0, cost = 0] of more) {
+    if (!isWithinHour(number, newest)) continue
+    const minute = sum.at(number)
+    minute.refused += refused
+    minute.cost += cost
+  }
 }

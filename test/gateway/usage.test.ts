@@ -250,7 +250,12 @@ describe("usage of requests", () => {
     // So do the minutes of the last hour, as far as they go, which have every request since the start.
     const { errors, minutes } = await admin(site.url, "GET", "/admin/minutes") as unknown as {
       readonly errors: ReadonlyArray<
-        { readonly code: string; readonly count: number; readonly last_request_id: string }
+        {
+          readonly code: string
+          readonly count: number
+          readonly last_request_id: string
+          readonly key: { readonly value: string; readonly count: number } | null
+        }
       >
       readonly minutes: ReadonlyArray<Record<string, number | null>>
     }
@@ -268,9 +273,13 @@ describe("usage of requests", () => {
       assert.strictEqual(inMinutes(name), sum(rows.map((row) => row[measure])), name)
     }
     assert.isTrue(minutes.some((each) => each["first_event_p95_ms"] !== null))
-    for (const { code, count, last_request_id } of errors) {
-      assert.strictEqual(count, sum(rows.map((row) => row.errors[code])), code)
+    for (const [code, its] of Map.groupBy(errors, (each) => each.code)) {
+      assert.strictEqual(sum(its.map(({ count }) => count)), sum(rows.map((row) => row.errors[code])), code)
+    }
+    for (const { code, key, last_request_id } of errors) {
       assert.match(last_request_id, /^req_/)
+      if (key === null) continue
+      assert.isAtMost(key.count, sum(rows.filter((row) => row.key === key.value).map((row) => row.errors[code])))
     }
     assert.strictEqual(sum(errors.map(({ count }) => count)), inMinutes("failed"))
 

@@ -1,6 +1,7 @@
 /** The requests of the last hour by minutes, and what nodes send each other about them. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import type { Fault } from "../../src/domain/fault.ts"
 import { RequestMinutes, type WrittenMinutes } from "../../src/usage/RequestMinutes.ts"
 import { runs } from "../support/effort.ts"
 import { entry, start } from "./support.ts"
@@ -11,17 +12,32 @@ interface Ended {
   readonly outcome: "succeeded" | "failed" | "left"
   readonly took: number | undefined
   readonly error: string | undefined
+  readonly fault?: Fault
+  readonly key?: string
+  readonly target?: string
 }
 
-const failedWith = (error: string): Ended => ({ outcome: "failed", took: undefined, error })
+const failedWith = (error: string, fault?: Fault, key = "k"): Ended => ({
+  outcome: "failed",
+  took: undefined,
+  error,
+  key,
+  ...fault === undefined ? {} : { fault }
+})
 
 let ids = 0
-const count = (minutes: RequestMinutes, { error, outcome, took }: Ended, now: number): string => {
+const count = (
+  minutes: RequestMinutes,
+  { error, fault, key = "k", outcome, took, target }: Ended,
+  now: number
+): string => {
   const id = `req_${++ids}`
+  const answerer = target === undefined ? undefined : { upstream: target.split("/")[0]!, target }
   minutes.add(
-    entry({ outcome, error }),
+    entry({ outcome, error, key, answerer, cost: 1_500_000_000n }),
     { id, startedAt: 5, firstEventAt: took === undefined ? undefined : 5 + took },
-    now
+    now,
+    fault
   )
   return id
 }
@@ -42,7 +58,14 @@ const acts = fc.array(
         }),
         error: fc.constant(undefined)
       }),
-      fc.constantFrom("upstream_error", "authentication_failed", "invalid_request").map(failedWith)
+      fc.record({
+        outcome: fc.constant("failed" as const),
+        took: fc.constant(undefined),
+        error: fc.constantFrom("upstream_error", "rate_limit_exceeded", "invalid_request"),
+        fault: fc.constantFrom("caller" as const, "gateway" as const),
+        key: fc.constantFrom("a", "b", "c"),
+        target: fc.constantFrom("x/m", "y/m")
+      })
     )
   }),
   { maxLength: 80 }
@@ -50,6 +73,14 @@ const acts = fc.array(
 
 const sent = (minutes: RequestMinutes, now: number) =>
   JSON.parse(JSON.stringify(minutes.written(now))) as WrittenMinutes
+
+/** The most frequent value with its count; of equally frequent ones the first by name. */
+const mostOf = (values: ReadonlyArray<string | undefined>) => {
+  const [most] = [...Map.groupBy(values, (value) => value)]
+    .map(([value, of]) => ({ value, count: of.length }))
+    .sort((a, b) => b.count - a.count || (a.value! < b.value! ? -1 : 1))
+  return most ?? null
+}
 
 const sumOf = (numbers: ReadonlyArray<number>) => numbers.reduce((sum, each) => sum + each, 0)
 
@@ -73,7 +104,7 @@ describe("the minutes of requests", () => {
         let now = start
         const all = new RequestMinutes(0)
         const nodes = [new RequestMinutes(0), new RequestMinutes(0)]
-        const requests = steps.map(({ ended, node, pass }) => {
+        const requests = steps.map(({ ended, node, pass }): Ended & { readonly at: number; readonly id: string } => {
           now += pass
           count(nodes[node]!, ended, now)
           return { ...ended, at: now, id: count(all, ended, now) }
@@ -91,23 +122,32 @@ describe("the minutes of requests", () => {
             ok: ended("succeeded"),
             failed: ended("failed"),
             left: ended("left"),
-            tokens: 15 * its.length
+            refused: its.filter(({ fault }) => fault === "caller").length,
+            tokens: 15 * its.length,
+            cost: String(1.5 * its.length)
           })
           assertTimes(its, shown)
         }
         const recent = requests.filter(({ at }) => at >= minutes[0]!.at)
         assertTimes(recent, hour)
-        for (const { code, count, last_at, last_request_id } of errors) {
-          const its = recent.filter(({ error }) => error === code)
+        for (const { code, count, fault, key, last_at, last_request_id, upstream } of errors) {
+          const its = recent.filter((each) => each.error === code && each.fault === fault)
           assert.deepStrictEqual([count, last_at, last_request_id], [its.length, its.at(-1)!.at, its.at(-1)!.id])
+          assert.deepStrictEqual(key, mostOf(its.map((each) => each.key)))
+          assert.deepStrictEqual(upstream, mostOf(its.map(({ target }) => target?.split("/")[0])))
         }
+        assert.strictEqual(
+          sumOf(hour.answered.map(({ requests }) => requests)),
+          recent.filter(({ target }) => target !== undefined).length
+        )
         assert.strictEqual(sumOf(errors.map((each) => each.count)), sumOf(minutes.map(({ failed }) => failed)))
         const sum = nodes[0]!.view(now, [sent(nodes[1]!, now)])
         assert.deepStrictEqual(sum.minutes, minutes)
         assert.deepStrictEqual(
-          sum.errors.map(({ code, count, last_at }) => [code, count, last_at]),
-          errors.map(({ code, count, last_at }) => [code, count, last_at])
+          sum.errors.map(({ last_request_id: _, ...each }) => each),
+          errors.map(({ last_request_id: _, ...each }) => each)
         )
+        assert.deepStrictEqual(sum.answered, hour.answered)
       }),
       { numRuns: runs(100) }
     )
@@ -149,5 +189,69 @@ describe("the minutes of requests", () => {
     count(minutes, failedWith("code_29"), start + 60 * minute)
     assert.deepInclude(minutes.view(start + 60 * minute).errors[0], { code: "code_29", count: 1 })
     assert.lengthOf(minutes.view(start + 60 * minute).errors, 1)
+  })
+  it("tell the errors of a code apart by who is at fault, and count what callers did as refused", () => {
+    const minutes = new RequestMinutes(0)
+    // The queue refuses with the code of a key's limits.
+    for (const fault of ["caller", "gateway", "caller"] as const) {
+      count(minutes, failedWith("rate_limit_exceeded", fault), start)
+    }
+    const { errors, minutes: shown } = minutes.view(start)
+    assert.deepStrictEqual(errors.map(({ code, count, fault }) => [code, fault, count]), [
+      ["rate_limit_exceeded", "caller", 2],
+      ["rate_limit_exceeded", "gateway", 1]
+    ])
+    assert.deepInclude(shown.at(-1), { failed: 3, refused: 2 })
+  })
+
+  it("name the key of most errors however many keys there are: never too many of its errors, and at most two ninths too few", () => {
+    const keys = fc.array(
+      fc.oneof({ weight: 3, arbitrary: fc.constant("most") }, {
+        weight: 4,
+        arbitrary: fc.integer({ min: 0, max: 1_000 }).map((n) => `key ${n}`)
+      }),
+      { minLength: 40, maxLength: 300 }
+    )
+    fc.assert(
+      fc.property(keys, (all) => {
+        const nodes = [new RequestMinutes(0), new RequestMinutes(0)]
+        all.forEach((key, i) =>
+          count(nodes[i % 2]!, failedWith("upstream_error", "upstream", key), start + (i % 50) * minute)
+        )
+        const now = start + 50 * minute
+        const key = nodes[0]!.view(now, [sent(nodes[1]!, now)]).errors[0]!.key!
+        const ofKey = (value: string) => all.filter((each) => each === value).length
+        assert.isAtMost(key.count, ofKey(key.value))
+        assert.isAtLeast(key.count, mostOf(all)!.count - all.length * 2 / 9)
+        const written = nodes[1]!.written(now).errors[0]!.nouns!.key
+        assert.isAtMost(written.length, 8)
+      }),
+      { numRuns: runs(100) }
+    )
+  })
+
+  it("name the target that answered each model, the 200 pairs with the most requests", () => {
+    const minutes = new RequestMinutes(0)
+    const answeredBy = (target: string): Ended => ({ outcome: "succeeded", took: 5, error: undefined, target })
+    for (const target of ["a/m", "b/m", "a/m"]) count(minutes, answeredBy(target), start)
+    assert.deepStrictEqual(minutes.view(start).answered, [
+      { model: "upstream-chat", target: "a/m", requests: 2 },
+      { model: "upstream-chat", target: "b/m", requests: 1 }
+    ])
+    for (let i = 0; i < 300; i++) count(minutes, answeredBy(`a/${i}`), start + minute)
+    assert.isAtMost(minutes.view(start + minute).answered.length, 200)
+    assert.deepStrictEqual(minutes.view(start + 61 * minute).answered, [])
+  })
+
+  it("of nodes of before lack what those did not count, and have a fault by the code alone", () => {
+    const before = {
+      minutes: [[start / minute, 1, 2, 0, 30, 3, 1]],
+      errors: [{ code: "model_not_found", count: 2, last_at: start, last_request_id: "req_x" }],
+      since: 0
+    }
+    const { answered, errors, minutes } = new RequestMinutes(start).view(start, [before])
+    assert.deepInclude(minutes.at(-1), { ok: 1, failed: 2, refused: 0, cost: "0" })
+    assert.deepStrictEqual(answered, [])
+    assert.deepInclude(errors[0], { code: "model_not_found", fault: "caller", count: 2, key: null })
   })
 })

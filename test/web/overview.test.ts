@@ -123,7 +123,8 @@ it("overview: it is calm until something fails, and every figure leads to what i
   await pool.getByRole("link", { name, exact: true }).waitFor()
 
   const share = page.getByRole("link", { name: "Succeeded" })
-  assert.strictEqual(await share.getAttribute("href"), "#/requests?range=1h&outcome=failed")
+  assert.strictEqual(await share.getAttribute("href"), "#/requests?range=1h&outcome=ok")
+  await share.getByText("0 failed · 1 refused").waitFor()
   await close()
 })
 

@@ -5,6 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { faultNames } from "../../domain/fault.ts"
 import { documented, reading } from "../../http/documented.ts"
 import { missingNodes } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
@@ -19,18 +20,37 @@ const RequestMinute = Schema.Struct({
   requests: Schema.Int.annotate({ description: "The sum of `ok`, `failed` and `left`." }),
   ok: Schema.Int,
   failed: Schema.Int.annotate({ description: "Requests that ended with an error, also before an account was chosen." }),
+  refused: Schema.Int.annotate({ description: "Those of `failed` that the caller is at fault for." }),
   left: Schema.Int.annotate({ description: "Requests whose client disconnected." }),
   first_event_p50_ms: percentile,
   first_event_p95_ms: percentile,
-  tokens: Schema.Int.annotate({ description: "Tokens of prompts and replies." })
+  tokens: Schema.Int.annotate({ description: "Tokens of prompts and replies." }),
+  cost: Schema.String.annotate({ description: "Decimal number in the configured currency." })
 }).annotate({ identifier: "RequestMinute" })
 
-/** The errors of a code. */
+/** What most errors of a code are for. */
+const MostlyFor = Schema.NullOr(
+  Schema.Struct({
+    value: Schema.String,
+    name: Schema.NullOr(Schema.String).annotate({ description: "The name of a key." }),
+    count: Schema.Int.annotate({
+      description: "How many of the errors at least; at most two ninths of them are missing."
+    })
+  }).annotate({ identifier: "ErrorCountMostlyFor" })
+)
+
+/** The errors of a code and a fault. */
 const ErrorCount = Schema.Struct({
   code: Schema.String.annotate({ description: "The code of the error, or `other` for all other codes." }),
+  fault: Schema.NullOr(Schema.Literals(faultNames)).annotate({
+    description: "Who has to act, as in records of requests; `null` for `other`."
+  }),
   count: Schema.Int,
   last_at: Schema.Int.annotate({ description: "Unix milliseconds." }),
-  last_request_id: Schema.String
+  last_request_id: Schema.String,
+  key: MostlyFor.annotate({ description: "The key that most of them are for; `null` if none has one." }),
+  model: MostlyFor,
+  upstream: MostlyFor
 }).annotate({ identifier: "ErrorCount" })
 
 const MinutesReply = Schema.Struct({
@@ -42,8 +62,16 @@ const MinutesReply = Schema.Struct({
   }),
   first_event_p50_ms: percentile,
   first_event_p95_ms: percentile,
+  answered: Schema.Array(Schema.Struct({
+    model: Schema.String,
+    target: Schema.String,
+    requests: Schema.Int
+  })).annotate({
+    description:
+      "Requests of the hour by model or route and the target that answered, or was tried last: the 200 with the most."
+  }),
   errors: Schema.Array(ErrorCount).annotate({
-    description: "Errors of the hour, the most frequent code first: 20 codes at most, and the rest as `other`."
+    description: "Errors of the hour by code and fault, the most frequent first: 20 at most, and the rest as `other`."
   }),
   ...missingNodes
 }).annotate({ identifier: "RequestMinutes" })

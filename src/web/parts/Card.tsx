@@ -35,12 +35,13 @@ export const Chip = ({ children, class: kind = "", onClick, pressed, ...rest }: 
   </button>
 )
 
-/** A large number with its name above and what it is of below. It leads to what it counts. */
-export const Figure = ({ children, link, name, of, tone = "" }: {
+/** A large number with its name above, and below what it is of and how it was before. It leads to what it counts. */
+export const Figure = ({ children, link, name, of, spark, tone = "" }: {
   readonly name: string
   readonly link: string
   readonly children: ComponentChildren
   readonly of: ComponentChildren
+  readonly spark?: ComponentChildren
   /** `warn` or `bad`. */
   readonly tone?: string
 }) => (
@@ -48,5 +49,6 @@ export const Figure = ({ children, link, name, of, tone = "" }: {
     <span class="hint">{name}</span>
     <strong>{children}</strong>
     <span class="hint">{of}</span>
+    {spark}
   </a>
 )

@@ -84,10 +84,12 @@ describe("the last hour at the overview", () => {
     requests: index === 59 ? 7 : 12,
     ok: 12,
     failed: 0,
+    refused: 0,
     left: 0,
     first_event_p50_ms: 100,
     first_event_p95_ms: 200,
-    tokens: 60
+    tokens: 60,
+    cost: "0"
   }))
 
   it("the rate comes from the last five full minutes, or from those there are", () => {
@@ -98,6 +100,11 @@ describe("the last hour at the overview", () => {
     assert.strictEqual(totalsOf({ minutes, since: start + 59 * 60_000 + 1 }).requestRate, 7)
     assert.strictEqual(totalsOf({ minutes, since: start }).requests, 59 * 12 + 7)
     assert.deepStrictEqual(minutes.map((each) => isUnknown(each, start + 90_000)).slice(0, 3), [true, false, false])
+  })
+
+  it("what callers are at fault for is refused, and has not failed", () => {
+    const refusing = minutes.map((each) => ({ ...each, failed: 3, refused: 2 }))
+    assert.deepInclude(totalsOf({ minutes: refusing, since: start }), { ok: 720, failed: 60, refused: 120 })
   })
 
   it("one request of ten minutes leaves the other latencies visible", () => {

@@ -117,6 +117,7 @@ const keyOf = (index: number) => {
     usage: {
       in_flight: index === 0 ? 2 : index === 1 ? 7 : 0,
       requests_today: used,
+      cost_today: `${Math.floor(used / 240)}.${String(100 + (used % 900))}`,
       max_inflight: index < 4 ? 20 : null,
       last_used_at: index < 12 ? iso(now - 3_000 * (1 + index * index)) : null,
       windows: index < 6
@@ -423,18 +424,48 @@ export const minutes = {
       requests: count + bad + 1,
       ok: count,
       failed: bad,
+      refused: Math.floor(bad / 4),
       left: 1,
       first_event_p50_ms: 320 + random(120),
       first_event_p95_ms: 900 + random(500) + (index > 46 && index < 52 ? 2_400 : 0),
-      tokens: count * (300 + random(200))
+      tokens: count * (300 + random(200)),
+      cost: `0.${String(100 + random(400))}`
     }
   }),
   first_event_p50_ms: 372,
   first_event_p95_ms: 1_310,
+  answered: [],
   errors: [
-    { code: "upstream_empty_output", count: 41, last_at: now - 512_000, last_request_id: failed.request_id },
-    { code: "rate_limit_exceeded", count: 18, last_at: now - 41_000, last_request_id: requests[17]!.request_id },
-    { code: "context_length_exceeded", count: 3, last_at: now - 900_000, last_request_id: requests[24]!.request_id }
+    {
+      code: "upstream_empty_output",
+      fault: "upstream",
+      count: 41,
+      last_at: now - 512_000,
+      last_request_id: failed.request_id,
+      key: { value: keys[1]!.id, name: keys[1]!.name, count: 12 },
+      model: { value: models[0], name: null, count: 33 },
+      upstream: null
+    },
+    {
+      code: "rate_limit_exceeded",
+      fault: "gateway",
+      count: 18,
+      last_at: now - 41_000,
+      last_request_id: requests[17]!.request_id,
+      key: { value: keys[2]!.id, name: keys[2]!.name, count: 18 },
+      model: { value: models[1], name: null, count: 10 },
+      upstream: null
+    },
+    {
+      code: "context_length_exceeded",
+      fault: "caller",
+      count: 3,
+      last_at: now - 900_000,
+      last_request_id: requests[24]!.request_id,
+      key: { value: keys[0]!.id, name: keys[0]!.name, count: 2 },
+      model: { value: models[0], name: null, count: 2 },
+      upstream: null
+    }
   ]
 }
 

@@ -7,14 +7,14 @@ import { compact, duration, money, number, percent, when } from "../../parts/for
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Spark } from "../../parts/Spark.tsx"
-import { numbers, Table } from "../../parts/Table.tsx"
+import { Table } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
-import { Count, Money } from "../../parts/Values.tsx"
 import { Admin } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { linkTo, type Query } from "../../state/route.ts"
 import { dayLength, endOfHour, hoursOf, isoHour } from "./hours.ts"
+import { type TopBy, topOf, TopTable } from "./Top.tsx"
 
 /** How often figures of a day are read again, in milliseconds. */
 const readEvery = 15_000
@@ -93,51 +93,22 @@ const mostTouched = 5
 /** The values of a dimension with the most requests of the last 24 hours. `linkOf` leads to one; `undefined` for a value without a page. */
 export const Touched = ({ by, linkOf, name, of }: {
   readonly of: Of
-  readonly by: "account" | "key" | "model" | "upstream"
+  readonly by: TopBy
   readonly name: string
   readonly linkOf: (row: { readonly value: string; readonly text: string }) => string | undefined
 }) => {
-  const { usage: t } = useTexts()
   const { usage } = useDay(of, by, 1_000)
   return (
     <Loaded atom={usage} failed={() => null}>
-      {({ currency, rows }) => {
-        const found = rows.filter((row) => (row[by] ?? "none") !== "none")
-          .toSorted((a, b) => b.requests - a.requests).slice(0, mostTouched)
-        if (found.length === 0) return null
-        return (
-          <Table
-            name={name}
-            columns={[name, ...numbers(t.requests, ...currency === null ? [] : [t.costIn(currency)])]}
-            rows={found.length}
-            empty=""
-            compact
-          >
-            {found.map((row) => {
-              const value = row[by] ?? ""
-              const text = by === "key"
-                ? row.key_name ?? t.specialKeys(value) ?? value
-                : by === "account"
-                ? row.account_identifier ?? value
-                : value
-              const link = linkOf({ value, text })
-              return (
-                <tr key={value}>
-                  <th scope="row" class="text">{link === undefined ? text : <a href={link}>{text}</a>}</th>
-                  <td class="number">
-                    <Count value={row.requests} />
-                  </td>
-                  {currency !== null && (
-                    <td class="number">
-                      <Money amount={row.cost} currency={currency} inTable />
-                    </td>
-                  )}
-                </tr>
-              )
-            })}
-          </Table>
-        )
-      }}
+      {({ currency, rows }) => (
+        <TopTable
+          by={by}
+          name={name}
+          currency={currency}
+          rows={topOf(rows, by, "requests", mostTouched)}
+          linkOf={linkOf}
+        />
+      )}
     </Loaded>
   )
 }

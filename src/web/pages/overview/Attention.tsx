@@ -3,9 +3,8 @@
  */
 import type { ComponentChildren } from "preact"
 import { useRef } from "preact/hooks"
-import { faultOf } from "../../../api.ts"
 import { AccountBadge, accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
-import { number } from "../../parts/format.ts"
+import { number, percent } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
@@ -21,6 +20,8 @@ import { linkTo } from "../../state/route.ts"
 import { upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
 import { knownAtom } from "./accounts.ts"
 import { causesOf } from "./causes.ts"
+import { mostlyFor } from "./errors.ts"
+import type { Hour } from "./hour.ts"
 import { hourAtom, lastHour } from "./Minutes.tsx"
 
 /** The most rows of one kind. */
@@ -185,9 +186,20 @@ const useKeyGroup = (): Group => {
   }
 }
 
-/** Whether callers are at fault for all errors of a code: a full queue refuses with the code of a key's limits. */
-const isFaultOfCallers = (code: string): boolean =>
-  code !== "rate_limit_exceeded" && faultOf({ error: code }) === "caller"
+/** How many errors there were, and the key, model or upstream that most of them are for. */
+const Mostly = ({ error }: { readonly error: Hour["errors"][number] }) => {
+  const { overview: t, usage } = useTexts()
+  const most = mostlyFor(error)
+  if (most === undefined) return null
+  const { count, name, noun, value } = most
+  const special = noun === "key" ? usage.specialKeys(value) : undefined
+  return (
+    <span>
+      {t.mostly[noun](count < error.count ? percent(count, error.count) : undefined)}{" "}
+      {special === undefined ? <a href={linkTo(`${noun}s`, value)}>{name ?? value}</a> : special}
+    </span>
+  )
+}
 
 /** The errors of the hour: those that callers are at fault for stand at the end, and ask for nothing. */
 const useErrorGroups = (): readonly [errors: Group, callers: Group] => {
@@ -201,24 +213,30 @@ const useErrorGroups = (): readonly [errors: Group, callers: Group] => {
     })
   const groupOf = (page: "callers" | "requests"): Group => {
     const isOfCallers = page === "callers"
-    const own = errors.filter(({ code }) => isFaultOfCallers(code) === isOfCallers)
+    const own = errors.filter(({ fault }) => (fault === "caller") === isOfCallers)
     return {
       page,
       more: moreOf(own.length - mostOfKind, linkTo("requests", undefined, { ...lastHour, outcome: "failed" })),
-      rows: own.slice(0, mostOfKind).map(({ code, count, last_at, last_request_id }) => ({
-        id: code,
-        name: code,
-        link: link(code),
-        what: (
-          <>
-            <Badge sign={isOfCallers ? "–" : "✕"} tone={isOfCallers ? "muted" : "bad"} text={t.times(count)} />
-            <a class="hint" href={linkTo("requests", last_request_id)}>
-              {t.lastOne} <Ago at={last_at} />
-            </a>
-            {!isOfCallers && inspector.advice(code) !== undefined && <span class="hint">{inspector.advice(code)}</span>}
-          </>
-        )
-      }))
+      rows: own.slice(0, mostOfKind).map((error) => {
+        const { code, count, fault, last_at, last_request_id } = error
+        return {
+          id: `${code} ${fault}`,
+          name: code,
+          link: link(code),
+          what: (
+            <>
+              <Badge sign={isOfCallers ? "–" : "✕"} tone={isOfCallers ? "muted" : "bad"} text={t.times(count)} />
+              <Mostly error={error} />
+              <a class="hint" href={linkTo("requests", last_request_id)}>
+                {t.lastOne} <Ago at={last_at} />
+              </a>
+              {!isOfCallers && inspector.advice(code) !== undefined && (
+                <span class="hint">{inspector.advice(code)}</span>
+              )}
+            </>
+          )
+        }
+      })
     }
   }
   return [groupOf("requests"), groupOf("callers")]

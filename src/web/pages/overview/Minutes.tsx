@@ -6,12 +6,16 @@ import { Figure } from "../../parts/Card.tsx"
 import { compact, duration, minuteOfDay, number, percent, when, zoneName } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
+import { Spark } from "../../parts/Spark.tsx"
+import { Count, Money } from "../../parts/Values.tsx"
 import { Admin } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { heightOf, type Hour, isUnknown, latencyScale, type Minute, mostOf, totalsOf } from "./hour.ts"
 import { moveInStrip } from "./strip.ts"
+import { readTodayEvery, useToday } from "./today.ts"
 
 export const hourAtom = Admin.query("admin-minutes", "list", { reactivityKeys: ["minutes"] })
 
@@ -25,33 +29,83 @@ const time = (milliseconds: number | null): string => milliseconds === null ? "�
 /** The share of failures that is a warning, and the share that is trouble. */
 const failureSteps = [0.05, 0.2] as const
 
+/** The cost of today, or its tokens where there are no prices. */
+const Today = ({ minutes }: Pick<Hour, "minutes">) => {
+  const { overview: t, usage: u } = useTexts()
+  const usage = useToday("key")
+  useReread(usage, readTodayEvery)
+  const today = useValue(usage)
+  const currency = today?.currency
+  const hasCost = currency !== null && currency !== undefined
+  return (
+    <Figure
+      name={hasCost ? t.costToday : t.tokensToday}
+      link={linkTo("usage", undefined, {
+        ...today === undefined ? {} : { from: today.from, to: today.to },
+        measure: hasCost ? "cost" : "tokens"
+      })}
+      of={today === undefined
+        ? "–"
+        : today.totals.unpriced_requests > 0 && hasCost
+        ? u.unpriced(today.totals.unpriced_requests)
+        : t.requestsOf(today.totals.requests)}
+      spark={<Spark bars={minutes.map(({ cost, tokens }) => ({ all: hasCost ? Number(cost) : tokens }))} />}
+    >
+      {today === undefined
+        ? "–"
+        : hasCost
+        ? <Money amount={today.totals.cost} currency={currency} />
+        : <Count value={today.totals.total_tokens} />}
+    </Figure>
+  )
+}
+
 const Figures = ({ hour }: { readonly hour: Hour }) => {
   const t = useTexts().overview
-  const { failed, ok, requestRate, requests, tokenRate, tokens } = totalsOf(hour)
+  const { minutes } = hour
+  const { failed, ok, refused, requestRate, requests } = totalsOf(hour)
   const share = failed / Math.max(1, ok + failed)
+  const { heightAt } = latencyScale(mostOf(minutes.map(({ first_event_p95_ms: p95 }) => p95 ?? 0)))
   return (
-    <div class="figures four">
-      <Figure name={t.requestRate} link={linkTo("requests", undefined, lastHour)} of={t.inHour(requests)}>
+    <div class="figures">
+      <Figure
+        name={t.requestRate}
+        link={linkTo("requests", undefined, lastHour)}
+        of={t.inHour(requests)}
+        spark={<Spark bars={minutes.map((each) => ({ all: each.requests }))} />}
+      >
         {number(requestRate)}
       </Figure>
       <Figure
         name={t.succeeded}
         link={linkTo("requests", undefined, { ...lastHour, outcome: failed === 0 ? "ok" : "failed" })}
-        of={t.failedInHour(failed)}
+        of={refused === 0 ? t.failedInHour(failed) : `${t.failedInHour(failed)} · ${t.refusedInHour(refused)}`}
         tone={share >= failureSteps[1] ? "bad" : share >= failureSteps[0] ? "warn" : ""}
+        spark={
+          <Spark
+            bars={minutes.map((each) => {
+              const bad = each.failed - each.refused
+              return each.ok + bad === 0 ? { all: 0 } : { all: 1, failed: bad / (each.ok + bad) }
+            })}
+          />
+        }
       >
         {percent(ok, ok + failed)}
       </Figure>
       <Figure
-        name={t.median}
-        link={linkTo("requests", undefined, lastHour)}
-        of={t.p95(time(hour.first_event_p95_ms))}
+        name={t.firstEvents}
+        link={linkTo("requests", undefined, { ...lastHour, sort: "first_event_ms", order: "desc" })}
+        of={t.onLogScale}
+        spark={
+          <Spark
+            most={100}
+            bars={minutes.map(({ first_event_p95_ms: p95 }) => ({ all: p95 === null ? 0 : heightAt(p95) }))}
+          />
+        }
       >
-        {time(hour.first_event_p50_ms)}
+        {time(hour.first_event_p50_ms)} <small>· {time(hour.first_event_p95_ms)}</small>
       </Figure>
-      <Figure name={t.tokenRate} link={linkTo("usage")} of={t.tokensInHour(number(tokens))}>
-        {compact(tokenRate)}
-      </Figure>
+      <Today minutes={minutes} />
     </div>
   )
 }

@@ -6,7 +6,7 @@ import type { Reply } from "../../state/client.ts"
 export type Hour = Reply<"admin-minutes", "list">
 export type Minute = Hour["minutes"][number]
 
-const sum = (minutes: ReadonlyArray<Minute>, of: "requests" | "ok" | "failed" | "tokens"): number =>
+const sum = (minutes: ReadonlyArray<Minute>, of: "requests" | "ok" | "failed" | "refused" | "tokens"): number =>
   minutes.reduce((total, minute) => total + minute[of], 0)
 
 const minuteLength = 60_000
@@ -21,19 +21,16 @@ const recentOf = (minutes: ReadonlyArray<Minute>, since: number): ReadonlyArray<
   return full.length > 0 ? full : minutes.slice(-1)
 }
 
-/** What all minutes together say, and the rates a minute of now. */
+/** What all minutes together say, and the rate a minute of now. What callers are at fault for is `refused`, and not `failed`. */
 export const totalsOf = ({ minutes, since }: Pick<Hour, "minutes" | "since">) => {
   const recent = recentOf(minutes, since)
-  const requests = sum(minutes, "requests")
-  const tokens = sum(minutes, "tokens")
-  const length = Math.max(1, recent.length)
+  const refused = sum(minutes, "refused")
   return {
-    requests,
+    requests: sum(minutes, "requests"),
     ok: sum(minutes, "ok"),
-    failed: sum(minutes, "failed"),
-    tokens,
-    requestRate: Math.round((sum(recent, "requests") / length) * 10) / 10,
-    tokenRate: Math.round(sum(recent, "tokens") / length)
+    failed: sum(minutes, "failed") - refused,
+    refused,
+    requestRate: Math.round((sum(recent, "requests") / Math.max(1, recent.length)) * 10) / 10
   }
 }
 

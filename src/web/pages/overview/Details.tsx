@@ -1,0 +1,65 @@
+/**
+ * What stands below the last hour: what needs attention, the pool, the queue, the upstreams, and what is used most today.
+ */
+import { duration } from "../../parts/format.ts"
+import { Section } from "../../parts/Heading.tsx"
+import { numbers, Table } from "../../parts/Table.tsx"
+import { clockAtom, queueAtom } from "../../state/live.ts"
+import { useTexts } from "../../state/preferences.ts"
+import { useAtom } from "../../state/registry.ts"
+import { linkTo } from "../../state/route.ts"
+import { useCurrentAccounts } from "./accounts.ts"
+import { Attention } from "./Attention.tsx"
+import { Leaders } from "./Leaders.tsx"
+import { Pool } from "./Pool.tsx"
+import { UpstreamRows } from "./UpstreamRows.tsx"
+
+const Queue = () => {
+  const { common, overview: t, requests } = useTexts()
+  const queue = useAtom(queueAtom)
+  const waiters = queue?.waiters ?? []
+  const since = Math.max(0, useAtom(clockAtom) - (queue?.at ?? 0))
+  const waiting = queue?.waiting ?? 0
+  return (
+    <Section
+      name={t.queue}
+      actions={
+        <a class={`live ${waiting > 0 ? "badge warn" : ""}`} href={linkTo("requests", undefined, { outcome: "open" })}>
+          {t.waitingOf(waiting, queue?.max_queue_size ?? 0)}
+        </a>
+      }
+    >
+      {waiters.length === 0 ?
+        <p class="hint">{t.noneWait}</p> :
+        (
+          <Table name={t.queue} columns={[...numbers(t.waited), t.style, t.wanted]} rows={waiters.length} empty="">
+            {waiters.map((waiter, index) => (
+              <tr key={index}>
+                <td class="number">{duration(waiter.age_ms + since)}</td>
+                <td>{requests.styles(waiter.style)}</td>
+                <td class="text">{waiter.account ?? t.any}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      {waiting > waiters.length && <p class="hint">{common.andMore(waiting - waiters.length)}</p>}
+    </Section>
+  )
+}
+
+export const Details = () => {
+  useCurrentAccounts()
+  return (
+    <>
+      <div class="columns overview">
+        <Attention />
+        <div class="stack">
+          <Pool />
+          <Queue />
+        </div>
+      </div>
+      <UpstreamRows />
+      <Leaders />
+    </>
+  )
+}

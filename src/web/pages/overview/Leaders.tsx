@@ -1,0 +1,44 @@
+/**
+ * The keys and the models that cost most today, or are used most where there are no prices.
+ */
+import { Section } from "../../parts/Heading.tsx"
+import { useReread } from "../../state/live.ts"
+import { useTexts } from "../../state/preferences.ts"
+import { useValue } from "../../state/registry.ts"
+import { linkTo } from "../../state/route.ts"
+import { topOf, TopTable } from "../nouns/Top.tsx"
+import { readTodayEvery, useToday } from "./today.ts"
+
+const mostShown = 3
+
+const Leading = ({ by, name }: { readonly by: "key" | "model"; readonly name: string }) => {
+  const { usage: u } = useTexts()
+  const usage = useToday(by)
+  useReread(usage, readTodayEvery)
+  const today = useValue(usage)
+  if (today === undefined) return null
+  const rows = topOf(today.rows, by, today.currency === null ? "total_tokens" : "cost", mostShown)
+  return (
+    <TopTable
+      by={by}
+      name={name}
+      currency={today.currency}
+      rows={rows}
+      linkOf={({ value }) => by === "key" && u.specialKeys(value) !== undefined ? undefined : linkTo(`${by}s`, value)}
+    />
+  )
+}
+
+export const Leaders = () => {
+  const { common, overview: t } = useTexts()
+  const hasAny = (useValue(useToday("key"))?.rows.length ?? 0) > 0
+  if (!hasAny) return null
+  return (
+    <Section name={t.today}>
+      <div class="halves">
+        <Leading by="key" name={common.pages.keys} />
+        <Leading by="model" name={common.pages.models} />
+      </div>
+    </Section>
+  )
+}
