@@ -85,7 +85,7 @@ describe("the list of keys", () => {
       expires_at: "2020-01-01T00:00:00Z",
       models: ["gpt-4o"],
       limits: [{ window: "day", requests: null, tokens: 20, cost: null, strict: false, fallback: null }],
-      usage: { in_flight: 0, max_inflight: 9, last_used_at: null, requests_today: 0 }
+      usage: { in_flight: 0, max_inflight: 9, last_used_at: null, requests_today: 0, cost_today: "0" }
     })
     assert.deepStrictEqual(windows.map(({ requests, tokens, window }) => ({ window, requests, tokens })), [
       { window: "day", requests: null, tokens: { limit: 20, used: 0, remaining: 20 } }
@@ -95,7 +95,7 @@ describe("the list of keys", () => {
       id: idOf("short"),
       preview: "s...",
       state: "active",
-      usage: { in_flight: 0, max_inflight: 9, last_used_at: null, requests_today: 0, windows: [] }
+      usage: { in_flight: 0, max_inflight: 9, last_used_at: null, requests_today: 0, cost_today: "0", windows: [] }
     })
   })
 
@@ -115,6 +115,19 @@ describe("the list of keys", () => {
     assert.deepStrictEqual(await ids("?state=active&q=MARKETING"), [idOf(keys[3]!)])
     assert.deepStrictEqual(await ids("?state=expired"), [])
     assert.deepInclude(await ok("GET", "/admin/keys?page=-3&page_size=99999"), { page: 1, page_size: 1000, total: 25 })
+  })
+
+  it("shows what the requests of a key cost today, and sorts by it", async () => {
+    await start({ keys: ["a", "b", "c"], currency: "USD", prices: { "upstream-chat": { per_request: "0.25" } } })
+    for (const key of ["b", "c", "b"]) await (await complete(key)).text()
+    const costs = async (order: string) =>
+      (await items(`?sort=cost_today&order=${order}`)).map(({ id, usage }) => [
+        id,
+        (usage as { readonly cost_today: string }).cost_today
+      ])
+    const [none, some, most] = [[idOf("a"), "0"], [idOf("c"), "0.25"], [idOf("b"), "0.5"]]
+    assert.deepStrictEqual(await costs("asc"), [none, some, most])
+    assert.deepStrictEqual(await costs("desc"), [most, some, none])
   })
 
   it("shows the usage and last use of a key", async () => {

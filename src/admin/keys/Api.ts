@@ -109,6 +109,9 @@ export const KeyItem = Schema.Struct({
     requests_today: Schema.Int.annotate({
       description: "Requests of the day in UTC that count for limits; it includes running ones."
     }),
+    cost_today: Schema.String.annotate({
+      description: "What the requests of the day in UTC cost: a decimal number in the configured currency."
+    }),
     windows: Schema.Array(KeyWindowView)
   })
 }).annotate({ identifier: "KeyItem" })
@@ -148,6 +151,7 @@ export const keySorts = [
   "max_inflight",
   "last_used_at",
   "requests_today",
+  "cost_today",
   "limit_share"
 ] as const
 

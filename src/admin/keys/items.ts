@@ -29,6 +29,7 @@ export const viewKey = (
   now: number
 ): typeof KeyItem.Type => {
   const record = config.key_records.get(id)
+  const today = usage.windows.find(({ window }) => window === "day")
   return {
     id,
     preview: keyPreview(key),
@@ -56,7 +57,8 @@ export const viewKey = (
       in_flight: usage.inFlight,
       max_inflight: usage.maxInFlight ?? null,
       last_used_at: timeOf(usage.lastUsedAt),
-      requests_today: usage.windows.find(({ window }) => window === "day")?.requests ?? 0,
+      requests_today: today?.requests ?? 0,
+      cost_today: formatDecimal(today?.cost ?? 0n),
       windows: windowsOf(record, usage)
     }
   }
@@ -93,5 +95,6 @@ export const keyValues: { readonly [Name in (typeof keySorts)[number]]: (item: I
   max_inflight: ({ usage }) => usage.max_inflight,
   last_used_at: ({ usage }) => usage.last_used_at,
   requests_today: ({ usage }) => usage.requests_today,
+  cost_today: ({ usage }) => Number(usage.cost_today),
   limit_share: limitShare
 }

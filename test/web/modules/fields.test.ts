@@ -109,7 +109,7 @@ const item: KeyItem = {
     fallback: "cheap"
   }, { window: "day", requests: 7, tokens: null, strict: false, fallback: null }],
   created_at: null,
-  usage: { in_flight: 0, max_inflight: 4, last_used_at: null, requests_today: 0, windows: [] }
+  usage: { in_flight: 0, max_inflight: 4, last_used_at: null, requests_today: 0, cost_today: "0", windows: [] }
 }
 
 describe("the console's form of a key", () => {

@@ -11,8 +11,10 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Pager, Row, Table, useOrder } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
+import { Money } from "../../parts/Values.tsx"
 import { copyText } from "../../state/actions.ts"
 import { Admin } from "../../state/client.ts"
+import { useCurrency } from "../../state/currency.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
@@ -35,13 +37,15 @@ const sorts = [
   "limit_share",
   "in_flight",
   "requests_today",
+  "cost_today",
   "last_used_at",
   "created_at"
 ] as const
 
 type Action = "edit" | "toggle" | "delete"
 
-const KeyRow = ({ item, onAction, value }: {
+const KeyRow = ({ currency, item, onAction, value }: {
+  readonly currency: string | undefined
   readonly item: KeyItem
   /** The key itself, if the page knows it. */
   readonly value: string | undefined
@@ -74,6 +78,9 @@ const KeyRow = ({ item, onAction, value }: {
             : t.ofMost(number(usage.in_flight), number(usage.max_inflight))}
         </a>,
         <a href={requestsOf(id)}>{number(usage.requests_today)}</a>,
+        ...(currency === undefined
+          ? []
+          : [<Money key="cost" amount={usage.cost_today} currency={currency} inTable />]),
         usage.last_used_at === null ? "–" : <Ago at={Date.parse(usage.last_used_at)} />,
         item.created_at === null
           ? "–"
@@ -106,6 +113,7 @@ const KeyList = () => {
   const [open, setOpen] = useState<{ readonly action: "edit" | "delete"; readonly item: KeyItem } | "new">()
   // The list contains ids in place of keys. The two replies may be from before and after a change, so their order may differ.
   const keys = useAcceptedKeys() ?? noKeys
+  const currency = useCurrency()
   // So that a dialog opens immediately.
   useFields("keys")
   const order = useOrder(sorts)
@@ -157,6 +165,17 @@ const KeyList = () => {
                   { name: t.limits, rank: 2, sort: "limit_share", first: "desc", width: "17rem" },
                   { name: t.inFlight, rank: 3, sort: "in_flight", number: true, width: "5.5rem" },
                   { name: t.today, rank: 2, sort: "requests_today", number: true, width: "5.5rem" },
+                  ...(currency === undefined
+                    ? []
+                    : [
+                      {
+                        name: t.costToday(currency),
+                        rank: 2,
+                        sort: "cost_today",
+                        number: true,
+                        width: "7.5rem"
+                      } as const
+                    ]),
                   { name: t.lastUsed, rank: 3, sort: "last_used_at", first: "desc", width: "8rem", class: "nowrap" },
                   { name: t.created, rank: 3, sort: "created_at", first: "desc", width: "8rem", class: "nowrap" },
                   { name: t.actions, hidden: true, width: "4rem", class: "tools" }
@@ -170,6 +189,7 @@ const KeyList = () => {
                   <KeyRow
                     key={item.id}
                     item={item}
+                    currency={currency}
                     value={keyOfId(keys, item.id)}
                     onAction={(action) => start(item, action)}
                   />
