@@ -216,6 +216,9 @@ describe("routes at the console", () => {
     assert.deepStrictEqual(routes["qwen3"]?.["targets"], ["hosted", "default/upstream-chat"])
     second.answer(() => streamed({ content: "From hosted" }))
     assert.include((await ask("qwen3")).text, "From hosted")
+    // How the last hour was shared stands with the targets.
+    await row("qwen3").getByText("100 % of the last hour (1)").waitFor()
+    await row("qwen3").getByText("0 % of the last hour (0)", { exact: true }).waitFor()
   })
 
   it("targets are ordered by dragging", async () => {

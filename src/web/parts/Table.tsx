@@ -266,15 +266,16 @@ export const OpeningRow = ({ children, class: kind = "", onOpen }: {
   </tr>
 )
 
-/** How much of a limit is used, as a bar with words; from 80 % on it warns. */
-export const Meter = ({ limit, text, used }: {
+/** How much of a limit is used, as a bar with words; from 80 % on it warns, unless it is the share of a whole. */
+export const Meter = ({ isShare = false, limit, text, used }: {
   readonly used: number
   readonly limit: number
   readonly text: string
+  readonly isShare?: boolean
 }) => {
   const share = limit === 0 ? 1 : Math.min(1, used / limit)
   return (
-    <div class={`meter ${share >= 1 ? "bad" : share >= 0.8 ? "warn" : ""}`}>
+    <div class={`meter ${isShare ? "" : share >= 1 ? "bad" : share >= 0.8 ? "warn" : ""}`}>
       <span class="hint">{text}</span>
       <span class="bar" aria-hidden="true">
         <span style={{ width: `${share * 100}%` }} />

@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { moved, type Reason, routeNow } from "../../../src/web/pages/routes/choice.ts"
+import { answersOf, moved, type Reason, routeNow } from "../../../src/web/pages/routes/choice.ts"
 import type { Route, UpstreamItem } from "../../../src/web/state/upstreams.ts"
 
 const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamItem => ({
@@ -83,6 +83,19 @@ describe("what would be taken now", () => {
     const upstreams = [upstream("a", { models: ["other"] }), upstream("b", { models: ["M"] })]
     const { targets } = routeNow("m", route, upstreams)
     assert.deepStrictEqual(targets.map(({ hindrance }) => hindrance), ["noModel", undefined, "unknown"])
+  })
+})
+
+describe("the last hour of a route", () => {
+  it("is shared by its targets, however they are written; requests of other routes, and of targets that have left it, are not theirs", () => {
+    const answered = [
+      { model: "qwen3", target: "a/qwen3", requests: 6 },
+      { model: "qwen3", target: "b/Big", requests: 3 },
+      { model: "qwen3", target: "gone/m", requests: 1 },
+      { model: "other", target: "a/qwen3", requests: 50 }
+    ]
+    assert.deepStrictEqual(answersOf("Qwen3", ["a", "B/big", "c"], answered), { all: 10, counts: [6, 3, 0] })
+    assert.deepStrictEqual(answersOf("new", ["a"], answered), { all: 0, counts: [0] })
   })
 })
 

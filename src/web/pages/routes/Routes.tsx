@@ -7,13 +7,15 @@ import { choiceName, useFields } from "../../forms/Entry.tsx"
 import type { FormField } from "../../forms/fields.ts"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Search } from "../../parts/Form.tsx"
-import { number } from "../../parts/format.ts"
+import { number, percent } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
-import { Pager, Table } from "../../parts/Table.tsx"
+import { Meter, Pager, Table } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
+import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { useValue } from "../../state/registry.ts"
 import { choose, useQuery } from "../../state/route.ts"
 import {
   type Route,
@@ -24,13 +26,20 @@ import {
   useCurrentUpstreams
 } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import { impliedRoutes, plainRoute, routeNow, targetText } from "./choice.ts"
+import { hourAtom } from "../overview/Minutes.tsx"
+import { answersOf, impliedRoutes, plainRoute, routeNow, targetText } from "./choice.ts"
 import { EditRoute, saveRoute } from "./EditRoute.tsx"
 import { Rehearse } from "./Rehearse.tsx"
 import { TargetState, Verdict } from "./TargetState.tsx"
 
 const pageSize = 50
 const unknown: ReadonlyArray<FormField> = []
+
+/** The share of a target in the requests of the last hour. */
+const Share = ({ all, count }: { readonly count: number; readonly all: number }) => {
+  const t = useTexts().routes
+  return <Meter used={count} limit={all} text={t.shareOfHour(percent(count, all), number(count))} isShare />
+}
 
 const Row = ({ children, name, route, upstreams }: {
   readonly name: string
@@ -41,6 +50,7 @@ const Row = ({ children, name, route, upstreams }: {
 }) => {
   const t = useTexts().routes
   const now = routeNow(name, route, upstreams)
+  const { all, counts } = answersOf(name, now.targets.map(({ text }) => text), useValue(hourAtom)?.answered ?? [])
   const nameIn = (path: string, choice: unknown) => choiceName(t.fields, path, choice)
   const options = [
     ...(route.spread !== "order" ? [t.spreadOf(nameIn("spread", route.spread))] : []),
@@ -62,6 +72,7 @@ const Row = ({ children, name, route, upstreams }: {
             <li key={target.text}>
               <code>{target.text}</code>
               <TargetState target={target} isTaken={now.taken === at} />
+              {all > 0 && <Share count={counts[at] ?? 0} all={all} />}
             </li>
           ))}
         </ol>
@@ -200,6 +211,7 @@ export const Routes = () => {
   const { common, routes: t } = useTexts()
   const [open, setOpen] = useState<Open>()
   useCurrentUpstreams()
+  useReread(hourAtom)
   const fields = useFields("routes")
   const close = () => setOpen(undefined)
   const remove = async (name: string, route: Route) => {

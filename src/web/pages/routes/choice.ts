@@ -2,6 +2,7 @@
  * Which target of a route a request would take now, and why: from the states of the upstreams.
  */
 import type { Entry, FormField } from "../../forms/fields.ts"
+import type { Reply } from "../../state/client.ts"
 import { defaultUpstream } from "../../state/names.ts"
 import type { Route, Routes, UpstreamItem } from "../../state/upstreams.ts"
 
@@ -113,6 +114,22 @@ export const routeNow = (
   return cooled === undefined
     ? { targets, taken: undefined, reason: "none" }
     : { targets, taken: cooled, reason: "cooled" }
+}
+
+/** The requests of a model or route by target. */
+type Answered = Reply<"admin-minutes", "list">["answered"]
+
+/** The requests of a route that each of its targets answered, in the order of the targets, and all of the route. */
+export const answersOf = (name: string, targets: ReadonlyArray<string>, answered: Answered) => {
+  const own = answered.filter(({ model }) => model.toLowerCase() === name.toLowerCase())
+  const sumOf = (rows: Answered) => rows.reduce((sum, { requests }) => sum + requests, 0)
+  return {
+    all: sumOf(own),
+    counts: targets.map((target) => {
+      const { model, upstream } = partsOf(target, name)
+      return sumOf(own.filter((each) => each.target.toLowerCase() === `${upstream}/${model}`))
+    })
+  }
 }
 
 /** The models without a route that several upstreams list, each as the route that serves it now. */
