@@ -8,8 +8,9 @@ import { keysAtom, nearLimits, problemsEvery, troubled } from "../state/attentio
 import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents, useReread } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom, useValue } from "../state/registry.ts"
-import { answerLeaving, leavingAtom, linkTo, type Page, pages, routeAtom } from "../state/route.ts"
+import { answerLeaving, go, leavingAtom, linkTo, type Page, pages, routeAtom } from "../state/route.ts"
 import { sessionAtom, signOut } from "../state/session.ts"
+import { letterOf, type Shortcut, shortcutsNow, useKeys, useShortcuts } from "../state/shortcuts.ts"
 import { upstreamsAtom } from "../state/upstreams.ts"
 import { Dialog } from "./Dialog.tsx"
 import { countdown, number, timeOfDay } from "./format.ts"
@@ -69,27 +70,22 @@ const Leaving = () => {
 /** The palette's code is loaded when it is first opened. */
 const loadPalette = () => import("./Palette.tsx").then((module) => module.Palette)
 
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof Element &&
-  target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null
+/** The list of keys too. */
+const loadShortcuts = () => import("./Shortcuts.tsx").then((module) => module.Shortcuts)
 
-/** The keys of every page: Ctrl+K or ⌘K opens the palette, and `/` goes to the page's filter. */
-const useShortcuts = (onPalette: () => void) =>
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k") {
-        event.preventDefault()
-        return onPalette()
-      }
-      if (event.key !== "/" || isTyping(event.target) || document.querySelector("dialog[open]") !== null) return
-      const filter = document.querySelector<HTMLElement>("main [data-filter]")
-      if (filter === null) return
-      event.preventDefault()
-      filter.focus()
-    }
-    addEventListener("keydown", pressed)
-    return () => removeEventListener("keydown", pressed)
-  }, [])
+const filterOfPage = () => document.querySelector<HTMLElement>("main [data-filter]")
+
+/** The keys of every page. */
+const usePageKeys = (onPalette: () => void, onList: () => void): void => {
+  const t = useTexts().common
+  useKeys()
+  useShortcuts([
+    { keys: "ctrl+k", text: t.goTo, act: onPalette },
+    { keys: "/", text: t.toFilter, act: () => filterOfPage()?.focus(), when: () => filterOfPage() !== null },
+    { keys: "?", text: t.keysOf, act: onList },
+    ...pages.map((page) => ({ keys: `g ${letterOf.get(page)}`, text: t.toPage(t.pages[page]), act: () => go(page) }))
+  ])
+}
 
 const Connection = () => {
   const t = useTexts().common
@@ -208,6 +204,11 @@ const Navigation = ({ current }: { readonly current: Page }) => {
   )
 }
 
+interface KeyList {
+  readonly View: Awaited<ReturnType<typeof loadShortcuts>>
+  readonly of: ReadonlyArray<Shortcut>
+}
+
 export const Shell = () => {
   const t = useTexts()
   const route = useAtom(routeAtom)
@@ -215,8 +216,13 @@ export const Shell = () => {
   const connection = useAtom(connectionAtom)
   const [palette, setPalette] = useState<{ readonly View: Awaited<ReturnType<typeof loadPalette>> }>()
   const shown = useRef(route.page)
+  const [keys, setKeys] = useState<KeyList>()
   const openPalette = () => void loadPalette().then((View) => setPalette({ View }), () => undefined)
-  useShortcuts(openPalette)
+  const openKeys = () => {
+    const of = shortcutsNow()
+    void loadShortcuts().then((View) => setKeys({ View, of }), () => undefined)
+  }
+  usePageKeys(openPalette, openKeys)
   useEffect(() => {
     const reading = new AbortController()
     void readEvents(reading.signal)
@@ -267,6 +273,7 @@ export const Shell = () => {
         {load === undefined ? <Overview /> : <Lazy key={route.page} load={load} of={route.of} />}
       </main>
       <Leaving />
+      {keys !== undefined && <keys.View of={keys.of} onClose={() => setKeys(undefined)} />}
       {palette !== undefined && <palette.View shown={pages} onClose={() => setPalette(undefined)} />}
     </div>
   )

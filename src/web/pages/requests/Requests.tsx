@@ -19,6 +19,7 @@ import { useTexts, zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { countRequests, listRequests, readHistogram } from "../../state/requests.ts"
 import { choose, go, linkTo, type Query, useQuery } from "../../state/route.ts"
+import { useShortcuts } from "../../state/shortcuts.ts"
 import { addedColumns, columnsOf, extraColumns, hasOtherDays, sorts } from "./columns.tsx"
 import { filterOf, narrowed } from "./filter.ts"
 import { Filters, narrow, TypedFilter } from "./Filters.tsx"
@@ -151,31 +152,25 @@ const Drawer = ({ id, onClose }: { readonly id: string; readonly onClose: () => 
   )
 }
 
-const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof Element && target.closest("input, textarea, select, [contenteditable], dialog, [popover]") !== null
-
 /** J and K move the focus among the rows, and the drawer with it; Escape closes the drawer. */
-const useRowKeys = (box: RefObject<HTMLElement | null>, open: string | undefined, onClose: () => void) => {
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
-      if (event.key === "Escape" && open !== undefined) return onClose()
-      const step = { j: 1, k: -1 }[event.key.toLowerCase()]
-      if (step === undefined) return
-      const links = [...box.current?.querySelectorAll<HTMLAnchorElement>(".row-link") ?? []]
-      const row = document.activeElement?.closest("tr")
-      const isFocused = links.findIndex((link) => link.closest("tr") === row)
-      const now = isFocused === -1 ? links.findIndex((link) => link.ariaCurrent === "true") : isFocused
-      const next = links[now === -1 ? 0 : Math.max(0, Math.min(links.length - 1, now + step))]
-      if (next === undefined) return
-      event.preventDefault()
-      next.focus()
-      const id = next.dataset["id"]
-      if (open !== undefined && id !== undefined) choose({ open: id })
-    }
-    addEventListener("keydown", pressed)
-    return () => removeEventListener("keydown", pressed)
-  }, [open])
+const useRowKeys = (box: RefObject<HTMLElement | null>, open: string | undefined, onClose: () => void): void => {
+  const t = useTexts().requests
+  const move = (step: number) => {
+    const links = [...box.current?.querySelectorAll<HTMLAnchorElement>(".row-link") ?? []]
+    const row = document.activeElement?.closest("tr")
+    const isFocused = links.findIndex((link) => link.closest("tr") === row)
+    const now = isFocused === -1 ? links.findIndex((link) => link.ariaCurrent === "true") : isFocused
+    const next = links[now === -1 ? 0 : Math.max(0, Math.min(links.length - 1, now + step))]
+    if (next === undefined) return
+    next.focus()
+    const id = next.dataset["id"]
+    if (open !== undefined && id !== undefined) choose({ open: id })
+  }
+  useShortcuts([
+    { keys: "j", text: t.nextRow, act: () => move(1) },
+    { keys: "k", text: t.previousRow, act: () => move(-1) },
+    { keys: "escape", text: t.closeDrawer, act: onClose, when: () => open !== undefined }
+  ])
 }
 
 const mostPlaces = 1_000
