@@ -62,6 +62,13 @@ const rows = async (count: number) => {
 }
 const focused = () => page.locator(":focus").getAttribute("title")
 
+/** The texts of the list that are cut where neither dots nor their endings show it. */
+const cutWithoutSign = `[...document.querySelectorAll("main table *:not(.sr-only, .middle *)")].filter((each) => {
+  const { overflowX, textOverflow } = getComputedStyle(each)
+  return each.checkVisibility() && each.clientWidth > 1 && each.scrollWidth > each.clientWidth + 1 &&
+    overflowX !== "visible" && textOverflow !== "ellipsis"
+}).map((each) => each.className + ": " + each.textContent)`
+
 describe("the list of requests", () => {
   it("is narrowed by counted values, and Back, a reload and a link restore what was chosen", async () => {
     await start()
@@ -257,5 +264,23 @@ describe("the list of requests", () => {
     await page.waitForURL(/from=\d+&to=\d+/)
     await page.getByRole("button", { name: /^Time: / }).waitFor()
     assert.deepStrictEqual(await seriousFindings(page), [])
+  })
+  it("cuts no text without a sign: it ends with dots, or is cut in its middle, also of a request that waits", async () => {
+    const leaving = new AbortController()
+    const waiting = fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!wait 100s" }] }),
+      signal: leaving.signal
+    }).catch(() => undefined)
+    await start()
+    await table().getByText("Waiting for the upstream").first().waitFor()
+    for (const width of [1440, 1024, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      await settled(page)
+      assert.deepStrictEqual(await page.evaluate(cutWithoutSign), [], String(width))
+    }
+    leaving.abort()
+    await waiting
   })
 })
