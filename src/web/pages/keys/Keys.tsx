@@ -5,7 +5,7 @@ import { useMemo, useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
 import { Empty } from "../../parts/Empty.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
-import { date, dateTime, number } from "../../parts/format.ts"
+import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
@@ -38,8 +38,7 @@ const sorts = [
   "in_flight",
   "requests_today",
   "cost_today",
-  "last_used_at",
-  "created_at"
+  "last_used_at"
 ] as const
 
 type Action = "edit" | "toggle" | "delete"
@@ -82,9 +81,6 @@ const KeyRow = ({ currency, item, onAction, value }: {
           ? []
           : [<Money key="cost" amount={usage.cost_today} currency={currency} inTable />]),
         usage.last_used_at === null ? "–" : <Ago at={Date.parse(usage.last_used_at)} />,
-        item.created_at === null
-          ? "–"
-          : <span title={dateTime(Date.parse(item.created_at))}>{date(Date.parse(item.created_at))}</span>,
         <RowMenu
           of={name}
           items={[
@@ -164,7 +160,13 @@ const KeyList = () => {
                   { name: t.state, rank: 1, sort: "state", width: "10.5rem" },
                   { name: t.limits, rank: 2, sort: "limit_share", first: "desc", width: "17rem" },
                   { name: t.inFlight, rank: 3, sort: "in_flight", number: true, width: "5.5rem" },
-                  { name: t.today, rank: 2, sort: "requests_today", number: true, width: "5.5rem" },
+                  {
+                    name: t.today,
+                    rank: currency === undefined ? 2 : 3,
+                    sort: "requests_today",
+                    number: true,
+                    width: "5.5rem"
+                  },
                   ...(currency === undefined
                     ? []
                     : [
@@ -173,11 +175,10 @@ const KeyList = () => {
                         rank: 2,
                         sort: "cost_today",
                         number: true,
-                        width: "7.5rem"
+                        width: "7rem"
                       } as const
                     ]),
                   { name: t.lastUsed, rank: 3, sort: "last_used_at", first: "desc", width: "8rem", class: "nowrap" },
-                  { name: t.created, rank: 3, sort: "created_at", first: "desc", width: "8rem", class: "nowrap" },
                   { name: t.actions, hidden: true, width: "4rem", class: "tools" }
                 ]}
                 rows={items.length}

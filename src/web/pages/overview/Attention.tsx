@@ -194,7 +194,7 @@ const Mostly = ({ error }: { readonly error: Hour["errors"][number] }) => {
   const { count, name, noun, value } = most
   const special = noun === "key" ? usage.specialKeys(value) : undefined
   return (
-    <span>
+    <span class="hint">
       {t.mostly[noun](count < error.count ? percent(count, error.count) : undefined)}{" "}
       {special === undefined ? <a href={linkTo(`${noun}s`, value)}>{name ?? value}</a> : special}
     </span>
