@@ -1,8 +1,9 @@
 /** The requests of the last hour by minutes, and what nodes send each other about them. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Schema from "effect/Schema"
 import * as fc from "fast-check"
 import type { Fault } from "../../src/domain/fault.ts"
-import { RequestMinutes, type WrittenMinutes } from "../../src/usage/RequestMinutes.ts"
+import { RequestMinutes, WrittenMinutes } from "../../src/usage/RequestMinutes.ts"
 import { runs } from "../support/effort.ts"
 import { entry, start } from "./support.ts"
 
@@ -71,8 +72,9 @@ const acts = fc.array(
   { maxLength: 80 }
 )
 
-const sent = (minutes: RequestMinutes, now: number) =>
-  JSON.parse(JSON.stringify(minutes.written(now))) as WrittenMinutes
+/** The counts of a node as another one reads them. */
+const read = Schema.decodeUnknownSync(Schema.fromJsonString(WrittenMinutes))
+const sent = (minutes: RequestMinutes, now: number) => read(JSON.stringify(minutes.written(now)))
 
 /** The most frequent value with its count; of equally frequent ones the first by name. */
 const mostOf = (values: ReadonlyArray<string | undefined>) => {
@@ -249,7 +251,7 @@ describe("the minutes of requests", () => {
       errors: [{ code: "model_not_found", count: 2, last_at: start, last_request_id: "req_x" }],
       since: 0
     }
-    const { answered, errors, minutes } = new RequestMinutes(start).view(start, [before])
+    const { answered, errors, minutes } = new RequestMinutes(start).view(start, [read(JSON.stringify(before))])
     assert.deepInclude(minutes.at(-1), { ok: 1, failed: 2, refused: 0, cost: "0" })
     assert.deepStrictEqual(answered, [])
     assert.deepInclude(errors[0], { code: "model_not_found", fault: "caller", count: 2, key: null })
