@@ -25,7 +25,7 @@ import { Batch } from "../src/usage/Batch.ts"
 import { KeyLimits } from "../src/usage/KeyLimits.ts"
 import { withMargin } from "../src/usage/keyRules.ts"
 import { openSqlite } from "../src/usage/openSqlite.ts"
-import { readPieces, writeBatch } from "../src/usage/sqliteFile.ts"
+import { readPieces, sumNextDay, writeBatch } from "../src/usage/sqliteFile.ts"
 import { historyNames, measureNames, type UsageEntry } from "../src/usage/UsageEntry.ts"
 import { makeReport, type UsageQuery } from "../src/usage/UsageQuery.ts"
 import { UsageStore } from "../src/usage/UsageStore.ts"
@@ -194,6 +194,41 @@ const fileCost = Effect.gen(function*() {
   return { flush: Math.min(...flushes), read }
 }).pipe(Effect.provide(NodeServices.layer))
 
+const monthHours = 30 * 24
+const monthRows = 100_000
+
+/** A month of hourly rows with times, whose days are summed: its query by model. */
+const monthCost = Effect.gen(function*() {
+  const folder = mkdtempSync(path.join(tmpdir(), "bench-usage-"))
+  const { close, writer } = yield* openSqlite(path.join(folder, "usage.sqlite"))
+  const batch = new Batch()
+  const first = end - monthHours * hourLength
+  for (let i = 0; i < monthRows; i++) {
+    const one = { ...entry(i), at: first + (i % monthHours) * hourLength, account: `account ${i % 139}` }
+    // Some requests of each row take different times.
+    for (let request = 0; request < 3; request++) {
+      batch.addBucket({ ...one, duration: 500 + (i % 5000) * (request + 1), firstEvent: 100 + (i % 300) })
+    }
+  }
+  slices(writeBatch(writer, batch, mostSessionsKept))
+  const query: UsageQuery = { from: first, to: end, by: ["model"], only: {}, limit: 10_000 }
+  const read = () => slices(makeReport(query, readPieces(writer, query)))
+  const hours = read()
+  let sums = 0
+  for (let day: number | undefined = first; day !== undefined;) {
+    const work = sumNextDay(writer, first, end)
+    const began = cpuMillis()
+    let step = work.next()
+    while (step.done !== true) step = work.next()
+    sums += cpuMillis() - began
+    day = step.value
+  }
+  const days = read()
+  close()
+  rmSync(folder, { recursive: true })
+  return { hours, days, sum: sums / (monthHours / 24) }
+}).pipe(Effect.provide(NodeServices.layer))
+
 const requests = 2000
 const concurrency = 20
 const rounds = 5
@@ -248,6 +283,7 @@ export const usageBench = async (): Promise<void> => {
   const shown = { app: "codex", session: "session", agent: "agent", parent: "parent" } as const
   const inSession = await Effect.runPromise(requestCost(config, { shown }))
   const { flush, read } = await Effect.runPromise(fileCost)
+  const month = await Effect.runPromise(monthCost)
   const { cpu, rate } = await gatewayCost()
   const figures: ReadonlyArray<Row> = [
     ["a request: admitted, recorded, settled, three windows", own, "CPU µs, at most 10"],
@@ -257,6 +293,9 @@ export const usageBench = async (): Promise<void> => {
     ["a query over 1,000,000 buckets", read.all, "CPU ms"],
     ["a slice of it, 99 of 100", read.usual, "CPU ms, at most 10"],
     ["its longest slice, including garbage collection", read.longest, "CPU ms"],
+    ["30 days by model, 100,000 hourly rows", month.days.all, "CPU ms, at most 200"],
+    ["the same before the days are summed", month.hours.all, "CPU ms"],
+    ["to sum a day of them", month.sum, "CPU ms"],
     ["requests a second, usage on over off", rate, "at least 0.98"],
     ["CPU a request, usage on over off", cpu, ""]
   ]

@@ -160,6 +160,7 @@ const usageEntry = (
     queued: Math.round(stats.queued),
     upstream: Math.round(stats.upstream ?? 0),
     duration: Math.round(duration),
+    firstEvent: stats.firstEventAt === undefined ? undefined : Math.round(stats.firstEventAt - stats.startedAt),
     error: stats.error
   }
 }

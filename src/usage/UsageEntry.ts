@@ -3,6 +3,7 @@
  */
 import { formatDecimal, joinAmount, nanosInUnit, splitAmount } from "../domain/decimal.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
+import { addMeasured, addTimes, type Times } from "./Times.ts"
 
 /** The sums of a bucket, in the order of display and storage. */
 export const measureNames = [
@@ -137,14 +138,18 @@ export interface UsageEntry {
   readonly queued: number
   readonly upstream: number
   readonly duration: number
+  /** Up to the first event of the reply; `undefined` without one. */
+  readonly firstEvent?: number | undefined
   /** The code of the error that the caller received. */
   readonly error: string | undefined
 }
 
-/** Sums, in the order of `sumNames`, and errors by code. */
+/** Sums, in the order of `sumNames`, errors by code, and how long requests took. */
 export interface Sums {
   readonly values: Array<number>
   errors: Map<string, number> | undefined
+  /** `undefined` where no request was measured, as in usage of versions that kept no times. */
+  times?: Times | undefined
 }
 
 /** The dimensions of a request in the history. */
@@ -166,7 +171,7 @@ export const sessionDimensionsOf = (
 ): Dimensions => ({ key, model: "", account: "", style: "", upstream: "", target: "", app, session, agent, parent })
 
 /** Sums of zero. */
-export const zero = (): Sums => ({ values: sumNames.map(() => 0), errors: undefined })
+export const zero = (): Sums => ({ values: sumNames.map(() => 0), errors: undefined, times: undefined })
 
 /** Adds a number of errors of one code. */
 export const addErrors = (into: Sums, code: string, count: number): void => {
@@ -207,6 +212,7 @@ export const addSums = (into: Sums, from: Sums): void => {
   for (let i = 0; i < sumNames.length; i++) into.values[i]! += from.values[i]!
   carryOver(into.values)
   from.errors?.forEach((count, code) => addErrors(into, code, count))
+  if (from.times !== undefined) addTimes(into.times ??= new Map(), from.times)
 }
 
 /** Adds a request, without what `elsewhere` says. */
@@ -237,32 +243,36 @@ export const addEntry = (into: Sums, entry: UsageEntry): void => {
   values[predicted]! += entry.predictedTokens ?? 0
   if (entry.isCacheMiss === true) values[misses]! += 1
   if (entry.error !== undefined) addErrors(into, entry.error, 1)
+  addMeasured(into.times ??= new Map(), entry)
 }
 
 /** Sums by the names of their measures. */
 export const measuresOf = ({ values }: Sums): Measures =>
   Object.fromEntries(measureNames.map((name, i) => [name, values[i]])) as Measures
 
-const amountAt = (values: ReadonlyArray<number>, at: number): string =>
-  formatDecimal(joinAmount(values[at]!, values[at + 1]!))
+/** The cost of requests, and the part of it that is wasted, as amounts of 10^-9. */
+export const amountsOf = ({ values }: Sums): { readonly cost: bigint; readonly wasted_cost: bigint } => ({
+  cost: joinAmount(values[costUnits]!, values[costUnits + 1]!),
+  wasted_cost: joinAmount(values[wastedUnits]!, values[wastedUnits + 1]!)
+})
 
 /** The cost of requests as a decimal number, and the number of those that count without a price. */
-export const costsOf = ({ values }: Sums): { readonly cost: string; readonly unpriced_requests: number } => ({
-  cost: amountAt(values, costUnits),
-  unpriced_requests: values[4]! - values[16]!
+export const costsOf = (sums: Sums): { readonly cost: string; readonly unpriced_requests: number } => ({
+  cost: formatDecimal(amountsOf(sums).cost),
+  unpriced_requests: sums.values[4]! - sums.values[16]!
 })
 
 /** The measures that follow those of `measureNames` and the costs: tokens, and a decimal number. */
-export const laterMeasuresOf = ({ values }: Sums): {
+export const laterMeasuresOf = (sums: Sums): {
   readonly cache_write_tokens: number
   readonly predicted_tokens: number
   readonly prompt_cache_misses: number
   readonly wasted_cost: string
 } => ({
-  cache_write_tokens: values[cacheWrites]!,
-  predicted_tokens: values[predicted]!,
-  prompt_cache_misses: values[misses]!,
-  wasted_cost: amountAt(values, wastedUnits)
+  cache_write_tokens: sums.values[cacheWrites]!,
+  predicted_tokens: sums.values[predicted]!,
+  prompt_cache_misses: sums.values[misses]!,
+  wasted_cost: formatDecimal(amountsOf(sums).wasted_cost)
 })
 
 /** The share of the prompts' tokens that caches had, from 0 to 1; `null` without a prompt. */

@@ -1,7 +1,7 @@
 /**
  * Queries of usage, and the report made from buckets: grouped, sorted and limited, in slices.
  */
-import { type Cooperative, sliceItems } from "../domain/stream/cooperative.ts"
+import { type Cooperative, mapCooperatively, Slice, sliceItems } from "../domain/stream/cooperative.ts"
 import type { Bucket } from "./Batch.ts"
 import {
   addSums,
@@ -47,6 +47,14 @@ export interface UsageQuery {
   readonly limit: number
   /** The day of an hour, as the first millisecond of the same day in UTC; by default days are in UTC. */
   readonly dayOf?: ((hour: number) => number) | undefined
+  /** The order of the rows; by default that of `UsageReport`. */
+  readonly sort?: RowOrder | undefined
+}
+
+/** A value of rows that they are sorted by; `null` is last in either order, and equal ones are in the default order. */
+export interface RowOrder {
+  readonly valueOf: (sums: Sums) => number | bigint | null
+  readonly order: "asc" | "desc"
 }
 
 /** The dimensions of the table that answers a query: that of sessions if the query names a session or an agent, else the history. */
@@ -67,7 +75,7 @@ export interface UsageRow extends Dimensions {
 
 /** The answer to a query of usage. */
 export interface UsageReport {
-  /** By time, then by falling tokens, then by names. */
+  /** By time, then by falling tokens, then by names, unless the query has another order. */
   readonly rows: ReadonlyArray<UsageRow>
   /** Sums over all rows, also those beyond the limit. */
   readonly totals: Sums
@@ -116,6 +124,23 @@ const compareRows = (a: UsageRow, b: UsageRow): number => {
   return 0
 }
 
+/** A row with the value that it is sorted by. */
+interface RankedRow {
+  readonly row: UsageRow
+  readonly value: number | bigint | null
+}
+
+const compareRanked = (order: RowOrder["order"] | undefined) => (a: RankedRow, b: RankedRow): number =>
+  a.value === b.value
+    ? compareRows(a.row, b.row)
+    : a.value === null
+    ? 1
+    : b.value === null
+    ? -1
+    : (a.value < b.value) === (order === "asc")
+    ? -1
+    : 1
+
 const slice = { items: sliceItems, chars: 0 }
 
 /** A merge sort in slices. */
@@ -158,22 +183,36 @@ const separator = "\u0000"
 
 /**
  * Makes the report from buckets, which may be sums of some already. The pieces are read lazily. If rows are grouped by time,
- * they must be in the order of their hours, so that memory holds only the rows of the report and those of one hour or day.
+ * they must be in the order of their hours, so that memory holds only the rows of the report and those of one hour or day; with an order of
+ * its own, twice the rows of the report.
  */
 export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Cooperative<UsageReport> {
-  const { by, limit } = query
+  const { by, limit, sort } = query
+  const compare = compareRanked(sort?.order)
   const names = dimensionNames.filter((name) => by.includes(name))
   const totals = zero()
-  const rows: Array<UsageRow> = []
+  let rows: Array<RankedRow> = []
   let groups = new Map<string, UsageRow>()
   let time = Number.NEGATIVE_INFINITY
   let truncated = false
 
   function* flushGroups(): Cooperative<void> {
-    const sorted = yield* sortSliced([...groups.values()], compareRows)
-    truncated ||= rows.length + sorted.length > limit
-    for (let i = 0; i < sorted.length && rows.length < limit; i++) rows.push(sorted[i]!)
+    const ranked = yield* mapCooperatively(new Slice(), [...groups.values()], (row): RankedRow => ({
+      row,
+      value: sort === undefined ? null : sort.valueOf(row.sums)
+    }))
+    const sorted = yield* sortSliced(ranked, compare)
     groups = new Map()
+    truncated ||= rows.length + sorted.length > limit
+    for (let i = 0; i < sorted.length && i < limit && (sort !== undefined || rows.length < limit); i++) {
+      rows.push(sorted[i]!)
+    }
+    if (rows.length > 2 * limit) yield* cutRows()
+  }
+
+  /** Keeps the first rows of the query's order. */
+  function* cutRows(): Cooperative<void> {
+    rows = (yield* sortSliced(rows, compare)).slice(0, limit)
   }
 
   for (const piece of pieces) {
@@ -186,7 +225,7 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Coopera
         time = at
       }
       // Buckets beyond the limit of rows count only for the totals.
-      if (rows.length >= limit) {
+      if (sort === undefined && rows.length >= limit) {
         truncated = true
         continue
       }
@@ -202,7 +241,8 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Coopera
     yield { items: piece.looked, chars: 0 }
   }
   yield* flushGroups()
-  return { rows, totals, truncated }
+  if (sort !== undefined) yield* cutRows()
+  return { rows: rows.map(({ row }) => row), totals, truncated }
 }
 
 /** Cuts ordered buckets into pieces. */

@@ -4,7 +4,8 @@
  * A bucket's name leaves the app `none` out, and then its upstream and target where they follow from its model. So it is the name that
  * versions without apps or without several upstreams read and write; they read the beginning of a longer name.
  *
- * A bucket's value is its sums, without trailing zeros of costs and later sums, and then its errors as `<code>=<count>`.
+ * A bucket's value is its sums, without trailing zeros of costs and later sums, then its errors as `<code>=<count>`, and its times, whose
+ * places stand for codes: no code begins with a digit.
  *
  * `KeyLimits.layerShared` counts the windows of keys itself.
  */
@@ -31,6 +32,7 @@ import {
   sessionsFrom,
   usageEntries
 } from "./retention.ts"
+import { addTimesText } from "./Times.ts"
 import {
   addErrors,
   addSums,
@@ -74,7 +76,7 @@ const prefix = "gw:{main}:usage:"
 const separator = "\u0000"
 /** Buckets that one call writes or reads. */
 const perCall = 500
-/** Sessions that are read together. */
+/** Hours and sessions that are read together. */
 const readsAtOnce = 16
 /** How long a key's use of its windows is kept after its last request: longer than any window. */
 const windowsKept = 400 * dayLength
@@ -121,12 +123,15 @@ const readSessionBucket = (key: string, session: string, names: string, value: s
   }
 }
 
+const isPlace = (word: string): boolean => word >= "0" && word < ":"
+
 const readSums = (value: string): Sums => {
   const sums = zero()
   const words = value.split(" ")
   words.forEach((word, i) => {
     const equals = word.lastIndexOf("=")
-    if (equals !== -1) addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
+    if (equals !== -1 && isPlace(word)) addTimesText(sums.times ??= new Map(), word)
+    else if (equals !== -1) addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
     else if (i < sumNames.length) sums.values[i] = Number(word)
   })
   return sums
@@ -147,11 +152,15 @@ const written = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
   return end === undefined ? values : values.slice(0, end)
 }
 
+/** The errors by code, and the times by place. */
+const countsOf = ({ errors, times }: Sums): Record<string, number> =>
+  Object.fromEntries([...errors ?? [], ...times ?? []])
+
 const textOf = (bucket: Bucket): readonly [number, string, ReadonlyArray<number>, Record<string, number>] => [
   bucket.hour,
   nameOf(bucket),
   written(bucket.sums.values),
-  Object.fromEntries(bucket.sums.errors ?? [])
+  countsOf(bucket.sums)
 ]
 
 const sessionId = ({ key, session }: Pick<SessionUsage, "key" | "session">): string => key + separator + session
@@ -162,7 +171,7 @@ const textsOf = (usage: SessionUsage): ReadonlyArray<ReadonlyArray<unknown>> =>
     hour,
     [hour, app, agent, parent].join(separator),
     written(sums.values),
-    Object.fromEntries(sums.errors ?? []),
+    countsOf(sums),
     sessionId(usage),
     usage.at,
     [hour, app, none, none].join(separator)
@@ -283,7 +292,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       Effect.forEach(
         hours,
         (hour) => readHash(`h:${hour}`, groups, (names, value) => readBucket(hour, names, value)),
-        { discard: true }
+        { concurrency: readsAtOnce, discard: true }
       ))
 
   /** Reads the sessions that were used since the query's beginning, of its keys alone. */

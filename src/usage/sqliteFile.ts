@@ -21,6 +21,7 @@ import {
   sumCounters
 } from "./Batch.ts"
 import { confirming, firstKept, type HistoryHours, type RetentionCutoffs } from "./retention.ts"
+import { addTimesText, sumOfTexts, timesText } from "./Times.ts"
 import {
   addErrors,
   cacheNames,
@@ -41,12 +42,24 @@ import { mostSessionRows } from "./UsageStoreShape.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
 /** Rises with every change of the tables. */
-const layoutVersion = 6
+const layoutVersion = 7
 
 const marks = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
+/** The column of times, as text; `null` in rows of versions that kept none. */
+const timesName = "times"
+/** Texts of times that are shorter are put one behind the other, which costs less than to sum them. */
+const longestUnsummed = 300
+/** What a column is set to where a row is added to another one. */
+const sumIn = (table: string, name: string): string =>
+  name === timesName
+    ? `CASE WHEN length(${table}.${name}) > ${longestUnsummed} THEN sum_of_times(${table}.${name}, excluded.${name})
+       ELSE coalesce(${table}.${name} || ' ' || excluded.${name}, ${table}.${name}, excluded.${name}) END`
+    : `${table}."${name}" + excluded."${name}"`
 const added = (names: ReadonlyArray<string>, table: string): string =>
-  names.map((name) => `"${name}" = ${table}."${name}" + excluded."${name}"`).join(", ")
-const quoted = sumNames.map((name) => `"${name}"`)
+  names.map((name) => `"${name}" = ${sumIn(table, name)}`).join(", ")
+/** The columns of a bucket's sums. */
+const sumColumns = [...sumNames, timesName]
+const quoted = (names: ReadonlyArray<string>): string => names.map((name) => `"${name}"`).join(", ")
 
 /** The columns behind those of `measureNames`. */
 const moreNames = [...costNames, ...laterNames, ...cacheNames]
@@ -63,45 +76,77 @@ interface BucketTable {
   readonly place: string
   readonly placeLength: number
   readonly placeMarks: string
+  /** The column of a dimension. */
+  readonly columnOf: (name: DimensionName) => string
+  /** What restricts the rows of the tables to those of this one, as one more condition. */
+  readonly part: string
 }
 
-const bucketTable = (sums: string, errors: string, dimensions: ReadonlyArray<DimensionName>): BucketTable => ({
+const bucketTable = (
+  sums: string,
+  errors: string,
+  dimensions: ReadonlyArray<DimensionName>,
+  place: ReadonlyArray<string> = dimensions
+): BucketTable => ({
   sums,
   errors,
   dimensions,
-  place: ["hour", ...dimensions].join(", "),
-  placeLength: 1 + dimensions.length,
-  placeMarks: marks(1 + dimensions.length)
+  place: ["hour", ...place].join(", "),
+  placeLength: 1 + place.length,
+  placeMarks: marks(1 + place.length),
+  columnOf: (name) => name,
+  part: ""
 })
 
 const history = bucketTable("usage", "usage_errors", historyNames)
 const sessions = bucketTable("session_usage", "session_errors", sessionNames)
 
-const made = ({ dimensions, errors, place, sums }: BucketTable): string => {
-  const columns = ["hour INTEGER NOT NULL", ...dimensions.map((name) => `${name} TEXT NOT NULL`)].join(", ")
+/** The tables of the days of the history, summed by each dimension, and the columns of a position in them. */
+const days = { sums: "usage_days", errors: "usage_day_errors" }
+const dayPlace = ["dimension", "hour", "value"]
+
+/** The days of the history, summed by one dimension. */
+const daysBy = (of: DimensionName): BucketTable => ({
+  ...bucketTable(days.sums, days.errors, historyNames, ["value"]),
+  columnOf: (name) => name === of ? "value" : "''",
+  part: ` AND dimension = '${of}'`
+})
+
+const made = (
+  { errors, sums }: Pick<BucketTable, "errors" | "sums">,
+  place: ReadonlyArray<string>
+): string => {
+  const columns = place.map((name) => `${name} ${name === "hour" ? "INTEGER" : "TEXT"} NOT NULL`).join(", ")
   return `
     CREATE TABLE ${sums} (
       ${columns},
       ${measureNames.map((name) => `"${name}" INTEGER NOT NULL`).join(", ")},
       ${costColumns(moreNames).join(", ")},
-      PRIMARY KEY (${place})
+      ${timesName} TEXT,
+      PRIMARY KEY (${place.join(", ")})
     ) WITHOUT ROWID, STRICT;
     CREATE TABLE ${errors} (
       ${columns},
       code TEXT NOT NULL, count INTEGER NOT NULL,
-      PRIMARY KEY (${place}, code)
+      PRIMARY KEY (${place.join(", ")}, code)
     ) WITHOUT ROWID, STRICT;
   `
 }
 
 /** The usage of sessions, and when each was used last. */
 const sessionLayout = `
-  ${made(sessions)}
+  ${made(sessions, ["hour", ...sessionNames])}
   CREATE INDEX session_usage_of ON session_usage (key, session);
   CREATE INDEX session_errors_of ON session_errors (key, session);
   CREATE TABLE sessions (key TEXT NOT NULL, session TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (key, session))
     WITHOUT ROWID, STRICT;
   CREATE INDEX sessions_at ON sessions (at);
+`
+
+/** Days that are over, summed once by each dimension. */
+const dayLayout = `
+  ${made(days, dayPlace)}
+  CREATE TABLE summed_days (day INTEGER PRIMARY KEY) STRICT;
 `
 
 /** The pauses and quotas of accounts, by their hashes. `until` is the end of all. */
@@ -112,8 +157,9 @@ const accountLayout = `
 `
 
 const layout = `
-  ${made(history)}
+  ${made(history, ["hour", ...historyNames])}
   ${sessionLayout}
+  ${dayLayout}
   ${accountLayout}
   CREATE TABLE key_counts (
     unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
@@ -132,14 +178,15 @@ const withCosts = (table: string, names: ReadonlyArray<string>): string =>
 
 /**
  * Changes the tables of a former layout: 1 knew one upstream, 2 had no costs, 3 had neither written tokens nor wasted costs, 4 had
- * neither apps nor sessions, and 5 had neither predictions of caches nor states of accounts.
+ * neither apps nor sessions, 5 had neither predictions of caches nor states of accounts, and 6 had neither times nor sums of days.
  */
 const fromLayout = (version: number): string => {
-  if (version === 5) {
+  if (version > 4) {
+    const tables = [history.sums, sessions.sums]
     return `
-      ${withCosts(history.sums, cacheNames)}
-      ${withCosts(sessions.sums, cacheNames)}
-      ${accountLayout}
+      ${version > 5 ? "" : tables.map((table) => withCosts(table, cacheNames)).join("\n") + accountLayout}
+      ${tables.map((table) => `ALTER TABLE ${table} ADD COLUMN ${timesName} TEXT;`).join("\n")}
+      ${dayLayout}
       PRAGMA user_version = ${layoutVersion};
     `
   }
@@ -161,11 +208,12 @@ const fromLayout = (version: number): string => {
   return `
     ALTER TABLE usage RENAME TO usage_before;
     ALTER TABLE usage_errors RENAME TO usage_errors_before;
-    ${made(history)}
+    ${made(history, ["hour", ...historyNames])}
     ${moved("usage", names.map((name) => `"${name}"`).join(", "))}
     ${moved("usage_errors", "code, count")}
     ${version > 2 ? "" : withCosts("key_counts", countCosts)}
     ${sessionLayout}
+    ${dayLayout}
     ${accountLayout}
     PRAGMA user_version = ${layoutVersion};
   `
@@ -194,6 +242,8 @@ const inTransaction = (db: DatabaseSync, step: () => void): void => {
   runSync(slicedTransaction(db, work()))
 }
 
+const textOrNull = (value: unknown): string | null => typeof value === "string" ? value : null
+
 const versionOf = (db: DatabaseSync): number => Number(db.prepare("PRAGMA user_version").get()?.["user_version"])
 
 /** Makes the tables of an open database, or brings those of an older layout up to date. Throws `ForeignDatabase`, and SQLite's errors. */
@@ -214,8 +264,9 @@ export const prepareDatabase = (db: DatabaseSync): void => {
   }
   // No statement waits for a lock while requests are served.
   db.exec("PRAGMA busy_timeout = 0")
-  for (const { place, sums } of [history, sessions]) {
-    db.prepare(`SELECT ${place}, ${quoted.join(", ")} FROM ${sums} LIMIT 1`).get()
+  db.function("sum_of_times", { deterministic: true }, (one, other) => sumOfTexts(textOrNull(one), textOrNull(other)))
+  for (const { place, sums } of [history, sessions, { ...days, place: dayPlace.join(", ") }]) {
+    db.prepare(`SELECT ${place}, ${quoted(sumColumns)} FROM ${sums} LIMIT 1`).get()
   }
 }
 
@@ -232,28 +283,45 @@ const full = { items: bucketsInSlice, chars: bucketsInSlice * bucketWeight }
 export const writeBatch = (db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<void> =>
   slicedTransaction(db, writeRows(db, batch, mostSessions))
 
-/** Returns what adds a bucket to its table. */
-const bucketWriter = (db: DatabaseSync, { dimensions, errors, place, placeLength, sums }: BucketTable) => {
+/** Returns what adds sums at a position to a table. */
+const sumsWriter = (
+  db: DatabaseSync,
+  { errors, sums }: Pick<BucketTable, "errors" | "sums">,
+  place: ReadonlyArray<string>
+) => {
   const upsert = db.prepare(
-    `INSERT INTO ${sums} (${place}, ${quoted.join(", ")}) VALUES (${marks(placeLength + sumNames.length)})
-     ON CONFLICT DO UPDATE SET ${added(sumNames, sums)}`
+    `INSERT INTO ${sums} (${place.join(", ")}, ${quoted(sumColumns)}) VALUES (${
+      marks(place.length + sumColumns.length)
+    })
+     ON CONFLICT DO UPDATE SET ${added(sumColumns, sums)}`
   )
   const upsertError = db.prepare(
-    `INSERT INTO ${errors} (${place}, code, count) VALUES (${marks(placeLength + 2)})
+    `INSERT INTO ${errors} (${place.join(", ")}, code, count) VALUES (${marks(place.length + 2)})
      ON CONFLICT DO UPDATE SET ${added(["count"], errors)}`
   )
-  return (bucket: Bucket): void => {
-    const at = [bucket.hour, ...dimensions.map((name) => bucket[name])]
-    upsert.run(...at, ...bucket.sums.values)
-    bucket.sums.errors?.forEach((count, code) => upsertError.run(...at, code, count))
+  return (at: ReadonlyArray<string | number>, { errors: codes, times, values }: Sums): void => {
+    upsert.run(...at, ...values, times === undefined ? null : timesText(times))
+    codes?.forEach((count, code) => upsertError.run(...at, code, count))
   }
+}
+
+/** Returns what adds a bucket to its table. */
+const bucketWriter = (db: DatabaseSync, table: BucketTable) => {
+  const { dimensions } = table
+  const write = sumsWriter(db, table, ["hour", ...dimensions])
+  return (bucket: Bucket): void => write([bucket.hour, ...dimensions.map((name) => bucket[name])], bucket.sums)
 }
 
 function* writeRows(db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<void> {
   let done = 0
   const write = bucketWriter(db, history)
+  const writeDay = sumsWriter(db, days, dayPlace)
+  const summedDays = new Set(db.prepare("SELECT day FROM summed_days").all().map(({ day }) => Number(day)))
   for (const bucket of batch.buckets.values()) {
     write(bucket)
+    const day = dayOf(bucket.hour)
+    // A request may end after the day in which it began is summed.
+    if (summedDays.has(day)) { for (const name of historyNames) writeDay([name, day, bucket[name]], bucket.sums) }
     if (++done % bucketsInSlice === 0) yield full
   }
   if (batch.sessions.size > 0) yield* writeSessions(db, batch, mostSessions)
@@ -352,27 +420,48 @@ export const readCounters = (db: DatabaseSync, key: string, now: number): KeyCou
 type Place = readonly [hour: number, ...names: ReadonlyArray<string>]
 
 /** The position before all buckets of an hour. */
-const beginningOf = (hour: number, { dimensions }: BucketTable): Place => [hour, ...dimensions.map(() => "")]
+const beginningOf = (hour: number, { placeLength }: BucketTable): Place => [
+  hour,
+  ...Array.from({ length: placeLength - 1 }, () => "")
+]
 
 type Row = ReadonlyArray<SQLOutputValue>
 
 /** The columns of a row. A statement with `setReturnArrays` returns arrays, which its types declare as records. */
 const columnsOf = (row: { readonly [column: string]: SQLOutputValue }): Row => Object.values(row)
 
+/** The hour and the texts that a row begins with, as many values as given. */
+const beginOf = (
+  [hour, ...rest]: Row,
+  length: number
+): Place => [Number(hour), ...rest.slice(0, length - 1).map(String)]
+
 /** The position of a row that begins with one. */
-const placeOf = ([hour, ...rest]: Row, { dimensions }: BucketTable): Place => [
-  Number(hour),
-  ...rest.slice(0, dimensions.length).map(String)
-]
+const placeOf = (row: Row, { placeLength }: BucketTable): Place => beginOf(row, placeLength)
 
 const placeAfter = ({ place, placeMarks }: BucketTable): string => `(${place}) > (${placeMarks})`
 
 /** Buckets of the file that are summed between two yields. */
 const bucketsInPiece = 1000
 
-const sumsOf = (row: Row, { placeLength }: BucketTable): Sums => {
+/** What finds the position of the last bucket of a piece: after a position, before an hour. */
+const endOfPiece = (db: DatabaseSync, table: BucketTable) => {
+  const { part, place, sums } = table
+  const statement = db.prepare(
+    `SELECT ${place} FROM ${sums} WHERE ${placeAfter(table)} AND hour < ?${part} ORDER BY ${place} LIMIT 1 OFFSET ${
+      bucketsInPiece - 1
+    }`
+  )
+  statement.setReturnArrays(true)
+  return statement
+}
+
+/** The sums of a row that has so many values before them. */
+const sumsOf = (row: Row, before: number): Sums => {
   const sums = zero()
-  for (let i = 0; i < sumNames.length; i++) sums.values[i] = Number(row[placeLength + i])
+  for (let i = 0; i < sumNames.length; i++) sums.values[i] = Number(row[before + i])
+  const times = row[before + sumNames.length]
+  if (typeof times === "string") addTimesText(sums.times = new Map(), times)
   return sums
 }
 
@@ -385,9 +474,51 @@ const summed = (name: string): string => {
     case "cost_nanos":
     case "wasted_nanos":
       return `sum(${name}) % ${nanosInUnit}`
+    case timesName:
+      return `group_concat(${name}, ' ')`
     default:
       return `sum("${name}")`
   }
+}
+
+/** A part of a query's time, with the table that has it. */
+interface TimePart {
+  readonly table: BucketTable
+  readonly from: number
+  /** Exclusive. */
+  to: number
+}
+
+/** The table of the days that answer a query; `undefined` if it needs their hours: days are summed by one dimension each. */
+const dayTableFor = (query: UsageQuery): BucketTable | undefined => {
+  if (unitRead(query) === "hour") return undefined
+  const involved = historyNames.filter((name) => query.by.includes(name) || query.only[name] !== undefined)
+  return involved.length > 1 ? undefined : daysBy(involved[0] ?? "style")
+}
+
+/** The parts of a query's time in their order: hours, and days that are summed. */
+const timeParts = (db: DatabaseSync, query: UsageQuery): ReadonlyArray<TimePart> => {
+  const { from, to } = query
+  if (asksSessions(query)) return [{ table: sessions, from, to }]
+  const summedDays = dayTableFor(query)
+  const parts: Array<TimePart> = []
+  const add = (table: BucketTable, start: number, end: number) => {
+    const last = parts.at(-1)
+    if (last?.table === table && last.to === start) last.to = end
+    else if (start < end) parts.push({ table, from: start, to: end })
+  }
+  let at = from
+  if (summedDays !== undefined) {
+    for (
+      const { day } of db.prepare("SELECT day FROM summed_days WHERE day BETWEEN ? AND ?").all(from, to - dayLength)
+    ) {
+      add(history, at, Number(day))
+      at = Number(day) + dayLength
+      add(summedDays, Number(day), at)
+    }
+  }
+  add(history, at, to)
+  return parts
 }
 
 /**
@@ -395,32 +526,31 @@ const summed = (name: string): string => {
  * are summed. The database must be in a read transaction, so that all pieces show one moment.
  */
 export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piece> {
-  const { by, from, only, to } = query
-  const table = asksSessions(query) ? sessions : history
-  const { dimensions, place, placeLength, placeMarks } = table
+  for (const part of timeParts(db, query)) yield* readPart(db, query, part)
+}
+
+function* readPart(db: DatabaseSync, query: UsageQuery, { from, table, to }: TimePart): Generator<Piece> {
+  const { by, only } = query
+  const { columnOf, dimensions, part, place, placeMarks } = table
   const unit = unitRead(query)
   const time = unit === "hour" ? "hour" : unit === "day" ? `hour - hour % ${dayLength}` : "0"
-  const columns = [time, ...dimensions.map((name) => by.includes(name) ? name : "''")]
+  const columns = [time, ...dimensions.map((name) => by.includes(name) ? columnOf(name) : "''")]
   const filters = dimensions.filter((name) => only[name] !== undefined)
-  const wanted = filters.map((name) => ` AND ${name} IN (SELECT value FROM json_each(?))`).join("")
+  const wanted = filters.map((name) => ` AND ${columnOf(name)} IN (SELECT json_each.value FROM json_each(?))`).join("")
   const values = filters.map((name) => JSON.stringify([...only[name]!]))
   // A bound of the hour beside these would become the planner's index key, and each piece would read from the beginning.
-  const range = `${placeAfter(table)} AND (${place}) <= (${placeMarks})${wanted}`
+  const range = `${placeAfter(table)} AND (${place}) <= (${placeMarks})${part}${wanted}`
   const grouped = `GROUP BY ${columns.map((_, i) => i + 1).join(", ")}`
-  const ending = db.prepare(
-    `SELECT ${place} FROM ${table.sums} WHERE ${placeAfter(table)} AND hour < ? ORDER BY ${place} LIMIT 1 OFFSET ${
-      bucketsInPiece - 1
-    }`
-  )
+  const ending = endOfPiece(db, table)
   const sums = db.prepare(
     `SELECT ${columns.join(", ")}, ${
-      sumNames.map(summed).join(", ")
+      sumColumns.map(summed).join(", ")
     } FROM ${table.sums} WHERE ${range} ${grouped} ORDER BY 1`
   )
   const errors = db.prepare(
     `SELECT ${columns.join(", ")}, code, sum(count) FROM ${table.errors} WHERE ${range} ${grouped}, code`
   )
-  for (const statement of [ending, sums, errors]) statement.setReturnArrays(true)
+  for (const statement of [sums, errors]) statement.setReturnArrays(true)
   let after = beginningOf(from, table)
   for (;;) {
     const last = ending.get(...after, to)
@@ -428,14 +558,14 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
     const upTo = found ?? beginningOf(to, table)
     const buckets = new Map<string, Bucket>()
     for (const row of sums.all(...after, ...upTo, ...values).map(columnsOf)) {
-      const at = placeOf(row, table)
+      const at = beginOf(row, columns.length)
       const [hour, ...names] = at
       const named = dimensionsBy((name) => names[dimensions.indexOf(name)] ?? "")
-      buckets.set(at.join("\u0000"), { hour, ...named, sums: sumsOf(row, table) })
+      buckets.set(at.join("\u0000"), { hour, ...named, sums: sumsOf(row, columns.length) })
     }
     for (const row of errors.all(...after, ...upTo, ...values).map(columnsOf)) {
-      const bucket = buckets.get(placeOf(row, table).join("\u0000"))
-      if (bucket !== undefined) addErrors(bucket.sums, String(row[placeLength]), Number(row[placeLength + 1]))
+      const bucket = buckets.get(beginOf(row, columns.length).join("\u0000"))
+      if (bucket !== undefined) addErrors(bucket.sums, String(row[columns.length]), Number(row[columns.length + 1]))
     }
     yield { buckets: [...buckets.values()], looked: bucketsInPiece }
     if (found === undefined) return
@@ -505,6 +635,65 @@ export function* dropDatabaseSessions(db: DatabaseSync, first: number): Cooperat
   yield* removeRows(db, "sessions", "key, session", "at < ?", first)
 }
 
+/** The first day from `from` on that ends by `to`, has usage, and is not summed. */
+const nextUnsummed = (db: DatabaseSync, from: number, to: number): number | undefined => {
+  const next = db.prepare("SELECT min(hour) AS hour FROM usage WHERE hour >= ?")
+  const isSummed = db.prepare("SELECT 1 FROM summed_days WHERE day = ?")
+  for (let at = from;;) {
+    const hour = next.get(at)?.["hour"]
+    if (typeof hour !== "number" || dayOf(hour) + dayLength > to) return undefined
+    const day = dayOf(hour)
+    if (isSummed.get(day) === undefined) return day
+    at = day + dayLength
+  }
+}
+
+/**
+ * Sums the hours of the first day from `from` on that ends by `to` and is not summed, in one transaction; returns it. The sums of such a day
+ * are complete: `writeBatch` adds to them what comes later.
+ */
+export function* sumNextDay(db: DatabaseSync, from: number, to: number): Cooperative<number | undefined> {
+  let day: number | undefined
+  function* work(): Cooperative<void> {
+    day = nextUnsummed(db, from, to)
+    if (day !== undefined) yield* sumDay(db, day)
+  }
+  yield* slicedTransaction(db, work())
+  return day
+}
+
+function* sumDay(db: DatabaseSync, day: number): Cooperative<void> {
+  const { errors, place, placeMarks, sums } = history
+  const ending = endOfPiece(db, history)
+  const range = `${placeAfter(history)} AND (${place}) <= (${placeMarks})`
+  const columns = sumColumns.map((name) => name === timesName ? `sum_of_times(${summed(name)}, NULL)` : summed(name))
+  const statements = historyNames.flatMap((name) => [
+    db.prepare(
+      `INSERT INTO ${days.sums} (${dayPlace.join(", ")}, ${quoted(sumColumns)})
+       SELECT '${name}', ${day}, ${name}, ${columns.join(", ")} FROM ${sums} WHERE ${range} GROUP BY ${name}
+       ON CONFLICT DO UPDATE SET ${added(sumColumns, days.sums)}`
+    ),
+    db.prepare(
+      `INSERT INTO ${days.errors} (${dayPlace.join(", ")}, code, count)
+       SELECT '${name}', ${day}, ${name}, code, sum(count) FROM ${errors} WHERE ${range} GROUP BY ${name}, code
+       ON CONFLICT DO UPDATE SET ${added(["count"], days.errors)}`
+    )
+  ])
+  const end = day + dayLength
+  let after = beginningOf(day, history)
+  for (;;) {
+    const last = ending.get(...after, end)
+    const found = last === undefined ? undefined : placeOf(columnsOf(last), history)
+    for (const statement of statements) {
+      statement.run(...after, ...found ?? beginningOf(end, history))
+      yield { items: bucketsInPiece, chars: 0 }
+    }
+    if (found === undefined) break
+    after = found
+  }
+  db.prepare("INSERT INTO summed_days (day) VALUES (?)").run(day)
+}
+
 /** Merges the hours from `since` on into their days, in steps. */
 function* rollUp(db: DatabaseSync, since: number, before: number): Cooperative<void> {
   const { place, placeMarks } = history
@@ -514,14 +703,14 @@ function* rollUp(db: DatabaseSync, since: number, before: number): Cooperative<v
   next.setReturnArrays(true)
   const move = (table: string, columns: ReadonlyArray<string>, keys: string) => [
     db.prepare(
-      `INSERT INTO ${table} (${keys}, ${columns.join(", ")})
-       SELECT hour - hour % ${dayLength}, ${keys.slice("hour, ".length)}, ${columns.join(", ")} FROM ${table}
+      `INSERT INTO ${table} (${keys}, ${quoted(columns)})
+       SELECT hour - hour % ${dayLength}, ${keys.slice("hour, ".length)}, ${quoted(columns)} FROM ${table}
        WHERE (${place}) = (${placeMarks})
-       ON CONFLICT DO UPDATE SET ${added(columns.map((name) => name.replaceAll(`"`, "")), table)}`
+       ON CONFLICT DO UPDATE SET ${added(columns, table)}`
     ),
     db.prepare(`DELETE FROM ${table} WHERE (${place}) = (${placeMarks})`)
   ]
-  const statements = [...move("usage", quoted, place), ...move("usage_errors", ["count"], `${place}, code`)]
+  const statements = [...move("usage", sumColumns, place), ...move("usage_errors", ["count"], `${place}, code`)]
   let after = beginningOf(since, history)
   for (;;) {
     const rows = next.all(...after, before).map((row) => placeOf(columnsOf(row), history))
@@ -546,6 +735,13 @@ export function* compactDatabase(
   since: number,
   onRemoved: (entries: number) => void
 ): Cooperative<void> {
+  const summedFrom = Math.max(daysBefore, removedBefore)
+  // What is not marked is not read.
+  db.prepare("DELETE FROM summed_days WHERE day < ?").run(summedFrom)
+  for (const { part } of historyNames.map(daysBy)) {
+    yield* removeRows(db, days.sums, dayPlace.join(", "), `hour < ?${part}`, summedFrom)
+    yield* removeRows(db, days.errors, [...dayPlace, "code"].join(", "), `hour < ?${part}`, summedFrom)
+  }
   yield* removeRows(db, "usage", history.place, "hour < ?", removedBefore, onRemoved)
   yield* removeRows(db, "usage_errors", `${history.place}, code`, "hour < ?", removedBefore)
   yield* rollUp(db, since, daysBefore)

@@ -19,6 +19,7 @@ import { type Connect, openSqlite, type SqliteConnections, type UsageFileError, 
 import {
   compactBatch,
   compactHourly,
+  daysBeforeAt,
   defaultKeepDays,
   defaultSessionDays,
   dropCounts,
@@ -36,6 +37,7 @@ import {
   readCounters,
   readHours,
   readPieces,
+  sumNextDay,
   writeBatch
 } from "./sqliteFile.ts"
 import { inPieces, makeReport, type Piece, timeRead, type UsageQuery, type UsageReport } from "./UsageQuery.ts"
@@ -46,6 +48,7 @@ import {
   type UsageStoreOptions,
   type UsageStoreShape
 } from "./UsageStoreShape.ts"
+import { hourLength } from "./windows.ts"
 
 /** Options of a store in a file. */
 export interface SqliteOptions extends UsageStoreOptions {
@@ -223,6 +226,10 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       }
     }))
 
+  /** Sums a day that is over; `undefined` after the last one. */
+  const sumDay = (now: number) =>
+    writer.withPermit(run(({ writer: db }) => sumNextDay(db, daysBeforeAt(now), now - hourLength)))
+
   const compact = Effect.gen(function*() {
     let removed = 0
     let before = 0
@@ -242,10 +249,10 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
         )))
       if (first !== undefined) yield* inSteps((db) => dropDatabaseSessions(db, first))
       yield* inSteps((db) => dropDatabaseCounts(db, now))
-      if (cutoffs === undefined) return
-      if (yield* inSteps((db) => compactDatabase(db, cutoffs, compactedTo, countRemoved))) {
-        compactedTo = cutoffs.daysBefore
-      }
+      if (
+        cutoffs !== undefined && (yield* inSteps((db) => compactDatabase(db, cutoffs, compactedTo, countRemoved)))
+      ) compactedTo = cutoffs.daysBefore
+      while ((yield* sumDay(now)) !== undefined) yield* Effect.yieldNow
     }).pipe(
       // Another process locks the file for a moment each second.
       Effect.retry({ times: 20, schedule: Schedule.spaced("1 second"), while: (error) => error.kind === "busy" }),

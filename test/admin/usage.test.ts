@@ -1,8 +1,10 @@
 /** Usage in the admin API: rows, sums and CSV. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Context } from "effect"
+import { usageSorts } from "../../src/admin/usage/Api.ts"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
+import { percentileNames } from "../../src/usage/Times.ts"
 import { measureNames, type UsageEntry } from "../../src/usage/UsageEntry.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { hourLength } from "../../src/usage/windows.ts"
@@ -44,7 +46,7 @@ const usage = async (query: string) => {
 }
 
 const told = [
-  entry({ at, key, account: accountHash }),
+  entry({ at, key, account: accountHash, firstEvent: 5 }),
   entry({ at, key, account: accountHash, outcome: "failed", error: "upstream_error", model: "upstream-reasoner" }),
   entry({ at: at + hourLength, key: "direct", account: "none", style: "messages", outcome: "left", promptTokens: 100 })
 ]
@@ -71,6 +73,7 @@ describe("usage in the admin API", () => {
       "prompt_cache_misses",
       "wasted_cost",
       "prompt_cache_hit_rate",
+      ...percentileNames,
       "errors"
     ])
     assert.deepStrictEqual(totals, {
@@ -97,6 +100,11 @@ describe("usage in the admin API", () => {
       prompt_cache_misses: 0,
       wasted_cost: "0",
       prompt_cache_hit_rate: 3 / 120,
+      first_event_p50_ms: 5,
+      first_event_p95_ms: 5,
+      duration_p95_ms: 9,
+      queue_p95_ms: 3,
+      tokens_per_second_p50: null,
       errors: { upstream_error: 1 }
     })
     assert.deepStrictEqual(store, { kind: "memory", persistent: false, detail: null })
@@ -139,6 +147,58 @@ describe("usage in the admin API", () => {
     assert.deepInclude(cut, { truncated: true })
     assert.deepStrictEqual(cut.rows.map((row) => row["key"]), ["direct"])
     assert.deepInclude(cut.totals, { requests: 3 })
+  })
+
+  it("is sorted by each measure in both directions, equal and unknown values in the order of the list", async () => {
+    const count = 60
+    await start(Array.from({ length: count }, (_, i) =>
+      entry({
+        at: at + (i % 3) * hourLength,
+        key: "direct",
+        account: "none",
+        model: `m${i % 20}`,
+        outcome: i % 4 === 0 ? "failed" : i % 5 === 0 ? "left" : "succeeded",
+        error: i % 4 === 0 ? "upstream_error" : undefined,
+        promptTokens: (i * 7) % 5,
+        completionTokens: (i * 3) % 4,
+        cost: i % 3 === 0 ? BigInt(i % 7) * 10n ** 20n : undefined,
+        wasted: BigInt(i % 2),
+        predictedTokens: i % 3,
+        isCacheMiss: i % 6 === 0,
+        cacheWriteTokens: i % 2,
+        attempts: i % 3,
+        queued: (i % 4) * 100,
+        duration: 1000 + (i % 7) * 1000,
+        firstEvent: i % 5 === 0 ? undefined : (i % 6) * 100
+      })))
+    const query = `${span}&by=model,hour`
+    const { rows } = await usage(query)
+    // Decimal numbers that are not exact as numbers.
+    const nanos = (text: string): bigint => {
+      const [units = "0", fraction = ""] = text.split(".")
+      return BigInt(units + fraction.padEnd(9, "0"))
+    }
+    for (const sort of usageSorts) {
+      const values = rows.map((row, place) => {
+        const value = row[sort] as number | string | null
+        return { row, place, value: typeof value === "string" ? nanos(value) : value }
+      })
+      for (const order of ["asc", "desc"] as const) {
+        const expected = values.toSorted((a, b) => {
+          if (a.value === b.value) return a.place - b.place
+          if (a.value === null || b.value === null) return a.value === null ? 1 : -1
+          return (a.value < b.value ? -1 : 1) * (order === "asc" ? 1 : -1)
+        }).map(({ row }) => row)
+        for (const limit of [count, 7, 1]) {
+          const cut = await usage(`${query}&sort=${sort}&order=${order}&limit=${limit}`)
+          assert.deepStrictEqual(cut.rows, expected.slice(0, limit), `${sort} ${order}`)
+          assert.strictEqual(cut.truncated, limit < expected.length)
+        }
+        const first =
+          (await call("GET", `/admin/usage.csv?${query}&sort=${sort}&order=${order}&limit=1`)).text.split("\r\n")[1]
+        assert.include(first, `${String(expected[0]!["model"])},${String(expected[0]!["hour"])},`)
+      }
+    }
   })
 
   it("counts the rejected requests of a disabled or expired key under that key", async () => {
@@ -220,7 +280,9 @@ describe("usage in the admin API", () => {
         ["zone=Nowhere", "zone must be the name of a time zone"],
         ["limit=0", "limit must be between 1 and 10000"],
         ["limit=10001", "limit must be between 1 and 10000"],
-        ["limit=many", "limit must be between 1 and 10000"]
+        ["limit=many", "limit must be between 1 and 10000"],
+        ["sort=errors", "sort"],
+        ["sort=requests&order=up", "order"]
       ] as const
     ) {
       const answer = await call("GET", `/admin/usage?${query}`)
@@ -241,9 +303,11 @@ describe("usage in the admin API", () => {
     assert.deepStrictEqual(text.split("\r\n"), [
       `key,key_name,account,account_identifier,day,${
         measureNames.join(",")
-      },cost,currency,unpriced_requests,errors,cache_write_tokens,predicted_tokens,prompt_cache_misses,wasted_cost`,
-      "direct,,none,,2026-11-20,1,0,0,1,1,100,5,2,1,105,0,0,1,3,4,9,0,,1,,0,0,0,0",
-      `${key},"Team, ""A""",${accountHash},'${account},2026-11-20,3,1,2,0,3,30,15,6,3,45,0,0,3,9,12,27,0,,3,rate_limit_exceeded=1;upstream_error=1,0,0,0,0`,
+      },cost,currency,unpriced_requests,errors,cache_write_tokens,predicted_tokens,prompt_cache_misses,wasted_cost,${
+        percentileNames.join(",")
+      }`,
+      "direct,,none,,2026-11-20,1,0,0,1,1,100,5,2,1,105,0,0,1,3,4,9,0,,1,,0,0,0,0,,,9,3,",
+      `${key},"Team, ""A""",${accountHash},'${account},2026-11-20,3,1,2,0,3,30,15,6,3,45,0,0,3,9,12,27,0,,3,rate_limit_exceeded=1;upstream_error=1,0,0,0,0,5,5,9,3,`,
       ""
     ])
     const cut = await call("GET", `/admin/usage.csv?${span}&by=key&limit=1`)

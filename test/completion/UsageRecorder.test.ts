@@ -7,6 +7,7 @@ import { makeRequestStats, type RequestStats } from "../../src/completion/Reques
 import { UsageRecorder, usedBy } from "../../src/completion/UsageRecorder.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { monotonicMillis } from "../../src/domain/time.ts"
+import { percentileNames, percentilesOf } from "../../src/usage/Times.ts"
 import { costsOf } from "../../src/usage/UsageEntry.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { hourLength } from "../../src/usage/windows.ts"
@@ -83,6 +84,33 @@ describe("the usage recorder", () => {
       assert.deepStrictEqual(stats.usage, usage)
       assert.isUndefined(stats.soFar)
     }).pipe(Effect.provide(Layer.provide(usageInMemory, ConfigStore.layerJson()))))
+
+  it.effect("adds how long a request took to the history", () =>
+    Effect.gen(function*() {
+      const { ended } = yield* UsageRecorder
+      const store = yield* UsageStore
+      const clock = yield* Clock.Clock
+      const stats = makeRequestStats("req_a", monotonicMillis(clock))
+      stats.queued = 100
+      yield* TestClock.adjust("400 millis")
+      stats.firstEventAt = monotonicMillis(clock)
+      yield* TestClock.adjust("1600 millis")
+      ended(Object.assign(stats, { status: 200, usage: { ...usage, completionTokens: 80 } }))
+      const { totals } = yield* store.query(everything)
+      const exact = {
+        first_event_p50_ms: 400,
+        first_event_p95_ms: 400,
+        duration_p95_ms: 2000,
+        queue_p95_ms: 100,
+        tokens_per_second_p50: 50
+      }
+      for (const name of percentileNames) {
+        assert.closeTo(percentilesOf(totals.times)[name] ?? 0, exact[name], exact[name] * 0.05, name)
+      }
+    }).pipe(Effect.provide(usageInMemory.pipe(
+      Layer.provideMerge(UsageStore.layerMemory),
+      Layer.provideMerge(ConfigStore.layerJson())
+    ))))
 
   it.effect("counts each request in the minute in which it ends", () =>
     Effect.gen(function*() {

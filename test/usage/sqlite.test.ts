@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
 import * as TestClock from "effect/testing/TestClock"
+import * as fc from "fast-check"
 import { execFileSync } from "node:child_process"
 import { dirname } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -11,6 +12,7 @@ import { sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.
 import { type AccountState, Batch } from "../../src/usage/Batch.ts"
 import { openSqlite } from "../../src/usage/openSqlite.ts"
 import { writeBatch } from "../../src/usage/sqliteFile.ts"
+import { percentilesOf } from "../../src/usage/Times.ts"
 import {
   addEntry,
   cacheNames,
@@ -26,6 +28,7 @@ import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength, hourOf } from "../../src/usage/windows.ts"
 import {
   collectLogs,
+  entries,
   entry,
   everything,
   expectedReport,
@@ -33,8 +36,10 @@ import {
   measureNames,
   NodeServices,
   plain,
+  queries,
   sqliteStore,
   start,
+  untimed,
   usageFile
 } from "./support.ts"
 
@@ -171,8 +176,8 @@ describe("usage in a file", () => {
       }))
       const store = yield* sqliteStore({ file })
       assert.deepStrictEqual(
-        plain(yield* store.query(everything)),
-        expectedReport([...recorded, later], everything)
+        untimed(plain(yield* store.query(everything))),
+        untimed(expectedReport([...recorded, later], everything))
       )
       const { rows } = yield* store.query({ ...everything, by: ["upstream", "target"] })
       assert.deepStrictEqual(rows.map(({ sums, target, upstream }) => [upstream, target, sums.values[0]]), [
@@ -243,8 +248,8 @@ describe("usage in a file", () => {
       }))
       const store = yield* sqliteStore({ file })
       assert.deepStrictEqual(
-        plain(yield* store.query(everything)),
-        expectedReport([before, later, later, later], everything)
+        untimed(plain(yield* store.query(everything))),
+        untimed(expectedReport([before, later, later, later], everything))
       )
       const { hour } = (yield* store.counters(keyA, start)).windows
       assert.deepStrictEqual(hour, { requests: 4, tokens: 60, cost: 3n * cost })
@@ -290,6 +295,83 @@ describe("usage in a file", () => {
       assert.deepStrictEqual(yield* states(start), [["a2", paused]])
     }).pipe(Effect.provide(NodeServices.layer)))
 
+  /** Makes a file one of layout 6. */
+  const withoutTimes = (db: DatabaseSync) => {
+    for (const table of ["usage", "session_usage"]) db.exec(`ALTER TABLE ${table} DROP COLUMN times`)
+    for (const table of ["usage_days", "usage_day_errors", "summed_days"]) db.exec(`DROP TABLE ${table}`)
+    db.exec("PRAGMA user_version = 6")
+  }
+
+  it.effect("takes over a file of a version without times: its rows have no percentiles, and later ones do", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const slow = { duration: 60_000, firstEvent: 1000 }
+      yield* inScope(Effect.map(sqliteStore({ file }), (store) => store.add(entry(slow))))
+      const db = new DatabaseSync(file)
+      withoutTimes(db)
+      db.close()
+      const store = yield* sqliteStore({ file })
+      const percentiles = Effect.map(
+        store.query({ ...everything, by: ["hour"] }),
+        ({ rows, totals }) =>
+          [...rows.map(({ sums }) => sums), totals].map(({ times, values }) => [
+            values[0],
+            percentilesOf(times).duration_p95_ms
+          ])
+      )
+      assert.deepStrictEqual(yield* percentiles, [[1, null], [1, null]])
+      store.add(entry({ at: start + hourLength, duration: 1 }))
+      yield* second
+      assert.deepStrictEqual(yield* percentiles, [[1, null], [1, 1], [2, 1]])
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("sums each day that is over once, and adds to its sums what ends later", () =>
+    Effect.gen(function*() {
+      const days = 5
+      const recorded = fc.sample(entries(days), { numRuns: 400 })
+      const now = start + days * dayLength
+      yield* TestClock.setTime(now)
+      const file = yield* usageFile
+      const asked = [
+        everything,
+        ...fc.sample(queries(days), { numRuns: 40 }),
+        ...([["model"], ["day"], ["key", "day"], []] as const).map((by) => ({ ...everything, by })),
+        { ...everything, by: ["account"] as const, only: { account: new Set(["a1", "a3"]) } },
+        { ...everything, by: [], only: { app: new Set(["codex"]) } }
+      ]
+      yield* inScope(Effect.gen(function*() {
+        const store = yield* sqliteStore({ file })
+        for (const one of recorded) store.add(one)
+        yield* second
+        yield* store.compact
+        const late = fc.sample(entries(days), { numRuns: 50 })
+        for (const one of late) store.add(one)
+        recorded.push(...late)
+        for (const query of asked) {
+          assert.deepStrictEqual(plain(yield* store.query(query)), expectedReport(recorded, query))
+        }
+      }))
+      const db = new DatabaseSync(file)
+      // What queries by days read are the sums, and not the hours that they are of.
+      const summed = db.prepare("SELECT day FROM summed_days ORDER BY day").all().map(({ day }) => Number(day))
+      db.exec(`DELETE FROM usage WHERE hour < ${dayOf(now)}`)
+      db.close()
+      assert.deepStrictEqual(summed, Array.from({ length: days }, (_, day) => dayOf(start) + day * dayLength))
+      const store = yield* sqliteStore({ file })
+      for (const { dayOf: dayIn, ...query } of asked) {
+        const by = query.by.filter((name) => name !== "day")
+        // Days are summed by one dimension each.
+        const involved = new Set([
+          ...by,
+          ...Object.entries(query.only).flatMap(([name, of]) => of === undefined ? [] : [name])
+        ])
+        if (dayIn !== undefined || query.by.includes("hour") || involved.size > 1) continue
+        const whole = { ...query, from: dayOf(start), to: now }
+        assert.deepStrictEqual(plain(yield* store.query(whole)), expectedReport(recorded, whole))
+      }
+    }).pipe(Effect.provide(NodeServices.layer)))
+
   it.effect("takes over a file of a version without predictions of caches and states of accounts", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -303,6 +385,7 @@ describe("usage in a file", () => {
         }))
       yield* addOne(before)
       const db = new DatabaseSync(file)
+      withoutTimes(db)
       for (const table of ["usage", "session_usage"]) {
         for (const name of cacheNames) db.exec(`ALTER TABLE ${table} DROP COLUMN ${name}`)
       }
@@ -316,7 +399,8 @@ describe("usage in a file", () => {
       yield* second
       assert.deepStrictEqual([...yield* store.accounts!.states(start)], [["a1", state]])
       for (const query of [everything, { ...everything, by: ["session"] as const }]) {
-        assert.deepStrictEqual(plain(yield* store.query(query)), expectedReport([before, later], query))
+        const [shown, expected] = [yield* store.query(query), expectedReport([before, later], query)]
+        assert.deepStrictEqual(untimed(plain(shown)), untimed(expected))
       }
     }).pipe(Effect.provide(NodeServices.layer)))
 
@@ -325,7 +409,7 @@ describe("usage in a file", () => {
       const fs = yield* FileSystem.FileSystem
       for (
         const [sql, detail] of [
-          ["PRAGMA user_version = 7", "was written by a newer version of the gateway (layout 7)"],
+          ["PRAGMA user_version = 8", "was written by a newer version of the gateway (layout 8)"],
           ["CREATE TABLE notes (text)", "is a database of another program"]
         ] as const
       ) {
@@ -496,17 +580,18 @@ describe("usage in a file", () => {
     const looked = () => sizes.reduce((sum, { items }) => sum + items, 0)
     const [hours, rows] = [2000, 1_000_000]
     return Effect.gen(function*() {
-      yield* TestClock.setTime(start)
+      const first = start - hours * hourLength
+      // No day is over: none is summed.
+      yield* TestClock.setTime(first)
       const file = yield* usageFile
       const { close, writer } = yield* openSqlite(file)
-      const first = start - hours * hourLength
       writer.exec(`
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows - 1})
         INSERT INTO usage SELECT ${first} + (i / ${rows / hours}) * ${hourLength}, 'key ' || (i % 50), 'model',
           'account ' || (i % ${
         rows / hours
       }), 'chat', 'default', 'default/model', 'none', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
-          0, 0, 0, 0, 0, 0, 0, 0 FROM n
+          0, 0, 0, 0, 0, 0, 0, 0, NULL FROM n
       `)
       close()
       const store = yield* sqliteStore({ file })
@@ -533,7 +618,7 @@ describe("usage in a file", () => {
         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
         INSERT INTO usage SELECT ${dayOf(start - 200 * dayLength)} + (i / 50) * ${hourLength}, 'key', 'model',
           'account ' || (i % 50), 'chat', 'default', 'default/model', 'none', 1, 1, 0, 0, 1, 10, 5, 0, 0, 15, 0, 0, 1, 0, 0, 9,
-          0, 0, 0, 0, 0, 0, 0, 0 FROM n
+          0, 0, 0, 0, 0, 0, 0, 0, NULL FROM n
       `)
       const recent = new Batch()
       for (const days of [1, 2, 3]) recent.addBucket(entry({ at: start - days * dayLength }))

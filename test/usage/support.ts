@@ -10,6 +10,7 @@ import { windowNames } from "../../src/config/schema.ts"
 import { formatDecimal } from "../../src/domain/decimal.ts"
 import type { KeyCounters } from "../../src/usage/Batch.ts"
 import type { SqliteOptions } from "../../src/usage/sqliteStore.ts"
+import { addMeasured, type Times } from "../../src/usage/Times.ts"
 import {
   type CostElsewhere,
   costsOf,
@@ -111,7 +112,8 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
     attempts: small,
     queued: small,
     upstream: small,
-    duration: small,
+    duration: fc.oneof(small, fc.integer({ min: 0, max: 3_000_000 })),
+    firstEvent: fc.option(small, { nil: undefined }),
     error: fc.constantFrom(undefined, "upstream_error", "rate_limit_exceeded")
   }).map(withinCost)
 
@@ -160,8 +162,12 @@ export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
 
 const onlyOfSessions: ReadonlyArray<string> = ["session", "agent", "parent"]
 
+/** Counts of times, in the order of their places. */
+const shownTimes = (times: Times | undefined) => [...times ?? []].sort(([a], [b]) => a - b)
+
 const shown = (sums: Sums) => ({
   ...measuresOf(sums),
+  times: shownTimes(sums.times),
   ...costsOf(sums),
   ...laterMeasuresOf(sums),
   errors: Object.fromEntries([...(sums.errors ?? [])].sort(([a], [b]) => a < b ? -1 : 1))
@@ -175,6 +181,13 @@ export const plain = ({ rows, totals, truncated }: UsageReport) => ({
 })
 
 type Plain = ReturnType<typeof plain>
+
+/** A report without times, where a part of the usage is of a version that kept none. */
+export const untimed = ({ rows, totals: { times: _, ...totals }, ...report }: Plain) => ({
+  ...report,
+  rows: rows.map(({ times: _, ...row }) => row),
+  totals
+})
 type PlainMeasures = Plain["totals"]
 
 /** All that a key pays. */
@@ -191,7 +204,10 @@ const measured = (requests: ReadonlyArray<UsageEntry>, parts: ReadonlyArray<Cost
   const sum = (f: (request: UsageEntry) => number) => requests.reduce((total, request) => total + f(request), 0)
   const count = (f: (request: UsageEntry) => boolean) => requests.filter(f).length
   const codes = requests.flatMap(({ error }) => error ?? []).sort()
+  const times: Times = new Map()
+  for (const request of requests) addMeasured(times, request)
   return {
+    times: shownTimes(times),
     requests: requests.length,
     succeeded: count(({ outcome }) => outcome === "succeeded"),
     failed: count(({ outcome }) => outcome === "failed"),

@@ -20,6 +20,7 @@ import {
   targetName
 } from "../../domain/routes.ts"
 import { keyStatusOf, limitsCost } from "../../usage/keyRules.ts"
+import { percentilesOf } from "../../usage/Times.ts"
 import { costsOf, measuresOf } from "../../usage/UsageEntry.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { dayLength, hourLength, hourOf } from "../../usage/windows.ts"
@@ -87,7 +88,7 @@ export const AdminModelsHandlers = adminHandlers(AdminModelsGroup, function*() {
     return new Map(rows.map(({ model, sums }) => [model, {
       requests: measuresOf(sums).requests,
       cost: costsOf(sums).cost,
-      first_event_p95_ms: null
+      first_event_p95_ms: percentilesOf(sums.times).first_event_p95_ms
     }]))
   })
 

@@ -7,8 +7,10 @@ import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { documented, reading } from "../../http/documented.ts"
+import { percentileNames } from "../../usage/Times.ts"
 import { measureNames } from "../../usage/UsageEntry.ts"
 import { groupings } from "../../usage/UsageQuery.ts"
+import { aboutSort, sortQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
 /** The store of usage. */
@@ -18,6 +20,11 @@ export const StoreView = Schema.Struct({
   /** Why usage is in memory only, or the current error. */
   detail: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "UsageStore" })
+
+const percentile = (description: string) =>
+  Schema.NullOr(Schema.Finite).annotate({
+    description: `${description}, within 5 percent; \`null\` without any, and in usage of versions that kept no times.`
+  })
 
 const measures = {
   ...Object.fromEntries(measureNames.map((name) => [name, Schema.Int] as const)) as {
@@ -44,6 +51,11 @@ const measures = {
   prompt_cache_hit_rate: Schema.NullOr(Schema.Finite).annotate({
     description: "`cached_tokens` by `prompt_tokens`, from 0 to 1; `null` without a prompt."
   }),
+  first_event_p50_ms: percentile("Half of the replies had their first event within these milliseconds"),
+  first_event_p95_ms: percentile("95 of 100 replies had their first event within these milliseconds"),
+  duration_p95_ms: percentile("95 of 100 requests were over within these milliseconds"),
+  queue_p95_ms: percentile("95 of 100 requests waited for a slot for at most these milliseconds"),
+  tokens_per_second_p50: percentile("Half of the replies had at most these tokens a second after their first event"),
   /** Errors by code. */
   errors: Schema.Record(Schema.String, Schema.Int)
 }
@@ -98,6 +110,19 @@ export const UsageReply = Schema.Struct({
   store: StoreView
 }).annotate({ identifier: "Usage" })
 
+/** What rows can be sorted by: every measure. */
+export const usageSorts = [
+  ...measureNames,
+  "cost",
+  "unpriced_requests",
+  "cache_write_tokens",
+  "predicted_tokens",
+  "prompt_cache_misses",
+  "wasted_cost",
+  "prompt_cache_hit_rate",
+  ...percentileNames
+] as const
+
 const text = Schema.optionalKey(Schema.String)
 
 const query = {
@@ -115,7 +140,8 @@ const query = {
   agent: text,
   parent: text,
   limit: text,
-  zone: text
+  zone: text,
+  ...sortQuery(usageSorts)
 }
 
 export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
@@ -125,6 +151,7 @@ export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
     description:
       "`from` and `to` are RFC 3339 times, days, or Unix seconds or milliseconds, rounded to hours; the last 24 hours by default. " +
       "`zone`, such as `Europe/Berlin`, is the zone of days; an hour is of the day in which it begins. " +
+      `${aboutSort} The list's own order is by time, then by falling \`total_tokens\`. ` +
       "`session`, `agent` and `parent` go with `key`, `app`, `hour` and `day`, and are kept for `usage.session_days`.",
     errors: [...reading, "invalid_request"]
   })),

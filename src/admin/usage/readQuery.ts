@@ -6,14 +6,21 @@ import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
 import { daysBeforeAt } from "../../usage/retention.ts"
 import { type DimensionName, dimensionNames } from "../../usage/UsageEntry.ts"
-import { type Grouping, groupings, namesFor, type UsageQuery } from "../../usage/UsageQuery.ts"
+import { type Grouping, groupings, namesFor, type RowOrder, type UsageQuery } from "../../usage/UsageQuery.ts"
 import { dayLength, dayOf, hourLength, hourOf } from "../../usage/windows.ts"
 import { lastTime, readTime, wrongTime } from "../queryTime.ts"
+import type { usageSorts } from "./Api.ts"
+import { sortValueOf } from "./rows.ts"
 
 /** The query's texts, by name. */
-export type QueryTexts = {
-  readonly [Name in DimensionName | "from" | "to" | "by" | "limit" | "zone"]?: string | undefined
-}
+export type QueryTexts =
+  & {
+    readonly [Name in DimensionName | "from" | "to" | "by" | "limit" | "zone"]?: string | undefined
+  }
+  & {
+    readonly sort?: (typeof usageSorts)[number] | "" | undefined
+    readonly order?: RowOrder["order"] | "" | undefined
+  }
 
 /** The largest and the default number of rows. */
 export interface RowLimits {
@@ -106,6 +113,7 @@ export const readQuery = (
     limit,
     zone,
     utcDaysBefore,
+    ...texts.sort ? { sort: { valueOf: sortValueOf(texts.sort), order: texts.order || "desc" } } : {},
     ...utcDaysBefore === null
       ? {}
       : { dayOf: (hour: number) => hour < utcDaysBefore ? dayOf(hour) : dayIn(hour) }

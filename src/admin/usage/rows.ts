@@ -6,7 +6,9 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import { accountHash } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
+import { percentileNames, percentilesOf } from "../../usage/Times.ts"
 import {
+  amountsOf,
   costsOf,
   dimensionsBy,
   hitRateOf,
@@ -15,8 +17,9 @@ import {
   measuresOf,
   type Sums
 } from "../../usage/UsageEntry.ts"
-import type { Grouping, UsageRow } from "../../usage/UsageQuery.ts"
+import type { Grouping, RowOrder, UsageRow } from "../../usage/UsageQuery.ts"
 import { dayOf } from "../../usage/windows.ts"
+import type { usageSorts } from "./Api.ts"
 
 /** Current names of keys and accounts, `null` for unknown ones, and the currency. */
 export interface Names {
@@ -74,8 +77,35 @@ export const viewMeasures = (sums: Sums) => ({
   ...costsOf(sums),
   ...laterMeasuresOf(sums),
   prompt_cache_hit_rate: hitRateOf(sums),
+  ...percentilesOf(sums.times),
   errors: Object.fromEntries(errorsOf(sums))
 })
+
+/** The value of a measure that rows are sorted by. */
+export const sortValueOf = (name: (typeof usageSorts)[number]): RowOrder["valueOf"] => {
+  const index = measureNames.findIndex((each) => each === name)
+  switch (name) {
+    case "cost":
+    case "wasted_cost":
+      return (sums) => amountsOf(sums)[name]
+    case "unpriced_requests":
+      return (sums) => costsOf(sums)[name]
+    case "cache_write_tokens":
+    case "predicted_tokens":
+    case "prompt_cache_misses":
+      return (sums) => laterMeasuresOf(sums)[name]
+    case "prompt_cache_hit_rate":
+      return hitRateOf
+    case "first_event_p50_ms":
+    case "first_event_p95_ms":
+    case "duration_p95_ms":
+    case "queue_p95_ms":
+    case "tokens_per_second_p50":
+      return ({ times }) => percentilesOf(times)[name]
+    default:
+      return ({ values }) => values[index]!
+  }
+}
 
 /** A row as JSON. */
 export const viewRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names) => ({
@@ -108,7 +138,8 @@ export const csvHeader = (by: ReadonlyArray<Grouping>, sums: Sums): string =>
     ...measureNames,
     ...costColumns,
     "errors",
-    ...Object.keys(laterMeasuresOf(sums))
+    ...Object.keys(laterMeasuresOf(sums)),
+    ...percentileNames
   ])
 
 /** The line of a row. */
@@ -118,5 +149,6 @@ export const csvRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names)
     ...row.sums.values.slice(0, measureNames.length).map(String),
     ...costCells(row.sums, names),
     csvText(errorsOf(row.sums).map(([code, count]) => `${code}=${count}`).join(";")),
-    ...Object.values(laterMeasuresOf(row.sums)).map(String)
+    ...Object.values(laterMeasuresOf(row.sums)).map(String),
+    ...Object.values(percentilesOf(row.sums.times)).map((value) => String(value ?? ""))
   ])
