@@ -10,10 +10,13 @@ const root = path.join(import.meta.dirname, "../..")
 /** The pages outside of docs. */
 const beside = new Set(["CHANGELOG.md", "SECURITY.md"])
 
+/** Not served: a gateway would be larger by it, and the package has the declarations that it is made from. */
+export const unserved = "docs/library/exports.md"
+
 /** The name of a page below /help, by its path in the repository; `undefined` for a file that is no page. The README is the index. */
 const nameOf = (file: string): string | undefined => {
   if (file === "README.md" || file === "README.zh.md") return "README"
-  if (!file.endsWith(".md")) return undefined
+  if (!file.endsWith(".md") || file === unserved) return undefined
   if (beside.has(file)) return file.slice(0, -".md".length)
   return file.startsWith("docs/") ? file.slice("docs/".length, -".md".length) : undefined
 }

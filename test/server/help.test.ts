@@ -2,6 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import path from "node:path"
 import { renderMarkdown } from "../../scripts/help/markdown.ts"
+import { unserved } from "../../scripts/help/pages.ts"
 import { anchorsOf } from "../../scripts/links.ts"
 import { errorTable } from "../../src/domain/GatewayError.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -24,7 +25,9 @@ const read = async (place: string) => {
 }
 
 const names = () =>
-  pages().filter((page) => page !== "README.md").map((page) => page.slice("docs/".length, -".md".length))
+  pages().filter((page) => page !== "README.md" && page !== unserved).map((page) =>
+    page.slice("docs/".length, -".md".length)
+  )
 
 describe("/help", () => {
   it("serves every page as HTML and as Markdown, whose links lead to pages and headings that it serves", async () => {
