@@ -5,7 +5,7 @@ import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { json, modelList, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
-import { goTo, openSignedIn, seriousFindings, settled, sideways, useBrowser, type Watched } from "./support.ts"
+import { adminOf, goTo, openSignedIn, seriousFindings, settled, sideways, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 let server: OpenAiServer
@@ -82,6 +82,21 @@ it("errors name what most of them are for, and callers' mistakes are refused, wh
   await succeeded.getByText("0 %").waitFor()
   await mistake.getByRole("link", { name: "Team red" }).click()
   await page.getByRole("heading", { level: 1, name: "Team red" }).waitFor()
+})
+
+it("a full queue is not taken for a limit of a key: it has its own advice", async () => {
+  const hour = await adminOf(() => gateway)("/admin/minutes")
+  const own = (hour["errors"] as ReadonlyArray<{ readonly fault: string }>).find(({ fault }) => fault !== "caller")
+  const full = { ...own, code: "rate_limit_exceeded", fault: "gateway" }
+  const json = { ...hour, errors: [full, { ...full, fault: "caller" }] }
+  await page.route("**/admin/minutes", (route) => route.fulfill({ json }))
+  await goTo(page, "Overview")
+  await page.reload()
+  const rows = attention().getByRole("listitem").filter({ hasText: "rate_limit_exceeded" })
+  await rows.first().getByText(/^Too many requests wait for an account/).waitFor()
+  assert.strictEqual(await rows.count(), 2)
+  assert.include(await rows.last().getAttribute("class"), "muted")
+  await page.unroute("**/admin/minutes")
 })
 
 it("the most used keys and models of today lead to their pages, and keys are sorted by what they cost today", async () => {

@@ -18,6 +18,7 @@ import { useTexts } from "../../state/preferences.ts"
 import { useAtom, useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
+import { isOfQueue } from "../requests/verdict.ts"
 import { knownAtom } from "./accounts.ts"
 import { causesOf } from "./causes.ts"
 import { mostlyFor } from "./errors.ts"
@@ -219,6 +220,7 @@ const useErrorGroups = (): readonly [errors: Group, callers: Group] => {
       more: moreOf(own.length - mostOfKind, linkTo("requests", undefined, { ...lastHour, outcome: "failed" })),
       rows: own.slice(0, mostOfKind).map((error) => {
         const { code, count, fault, last_at, last_request_id } = error
+        const advice = isOfCallers ? undefined : inspector.advice(isOfQueue(code, fault) ? "queue_full" : code)
         return {
           id: `${code} ${fault}`,
           name: code,
@@ -230,9 +232,7 @@ const useErrorGroups = (): readonly [errors: Group, callers: Group] => {
               <a class="hint" href={linkTo("requests", last_request_id)}>
                 {t.lastOne} <Ago at={last_at} />
               </a>
-              {!isOfCallers && inspector.advice(code) !== undefined && (
-                <span class="hint">{inspector.advice(code)}</span>
-              )}
+              {advice !== undefined && <span class="hint">{advice}</span>}
             </>
           )
         }

@@ -59,6 +59,10 @@ const tones: Readonly<Record<Verdict["kind"], Verdict["tone"]>> = {
   failed: "bad"
 }
 
+/** Whether the queue has refused a request: it does with the code of a key's limits. */
+export const isOfQueue = (error: string | null, fault: string | null): boolean =>
+  error === "rate_limit_exceeded" && fault === "gateway"
+
 /** Judges a request. */
 export const judge = (record: Judged): Verdict => {
   const kind = kindOf(record)
@@ -68,8 +72,8 @@ export const judge = (record: Judged): Verdict => {
     const advice = kind === "filtered" ? ["content_filter"] : kind === "answered" || kind === "streaming" ? [] : [kind]
     return { tone: tones[kind], kind, fault: null, advice }
   }
-  // The queue refuses with the code of a key's limits, and a caller's own token stands in for an account.
-  const special = error === "rate_limit_exceeded" && fault === "gateway"
+  // A caller's own token stands in for an account.
+  const special = isOfQueue(error, fault)
     ? "queue_full"
     : key === "direct" && fault === "caller" && typeof cause === "string"
     ? "own_token"
