@@ -84,12 +84,12 @@ describe("recent tries", () => {
     )
   })
 
-  it("count times beyond 17 minutes as 17 minutes", () => {
+  it("count times beyond 70 minutes as 70 minutes", () => {
     const times = new UpstreamTimes(() => 0)
     times.answered("gpu", 1e9)
     const counts = times.recent()
     assert.strictEqual(counts.size, 0)
     times.began("gpu")
-    within(quantileOf(times.recent().get("gpu")!, 0.5), 2 ** 20)
+    within(quantileOf(times.recent().get("gpu")!, 0.5), 2 ** 22)
   })
 })

@@ -138,7 +138,11 @@ describe("the catalogue of models", () => {
     readonly stands_for: string | null
     readonly price_needed: boolean
     readonly prices: ReadonlyArray<Record<string, string | null>>
-    readonly day: { readonly requests: number; readonly cost: string } | null
+    readonly day: {
+      readonly requests: number
+      readonly cost: string
+      readonly first_event_p95_ms: number | null
+    } | null
   }
   const models = async (query: string) =>
     await pages(`/admin/models?${query}`, "models") as unknown as ReadonlyArray<Model>
@@ -181,7 +185,7 @@ describe("the catalogue of models", () => {
     assert.deepStrictEqual(needed, ["large"])
   })
 
-  it("is searched, sorted and filtered by kind, and knows the requests of a day", async () => {
+  it("is searched, sorted and filtered by kind, and knows the requests and times of a day", async () => {
     const asked = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
@@ -193,6 +197,10 @@ describe("the catalogue of models", () => {
       "fast",
       1
     ]])
+    const [slowest, ...others] = await models("sort=first_event_p95_ms")
+    assert.strictEqual(slowest?.id, "fast")
+    assert.isNumber(slowest?.day?.first_event_p95_ms)
+    assert.isTrue(others.every(({ day }) => (day?.first_event_p95_ms ?? null) === null))
     assert.deepStrictEqual((await models("q=vendor-large")).map(({ id }) => id), ["large"])
     assert.deepStrictEqual((await models("kind=route&sort=id&order=asc")).map(({ id }) => id), ["fast", "hid"])
     const inputs = (await models("sort=input")).map(({ prices }) => prices[0]?.["input"] ?? null)
