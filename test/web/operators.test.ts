@@ -41,7 +41,7 @@ it("an upstream that is left out is counted beside its page, and one that needs 
 
 it("what bars show stays chosen while it loads, also without a currency", async () => {
   await page.goto(`${gateway.url}/console/#/usage?measure=cost`)
-  const bars = page.getByRole("combobox", { name: "Bars show" })
+  const bars = page.getByRole("combobox", { name: "Chart shows" })
   await bars.waitFor()
   assert.strictEqual(await bars.inputValue(), "cost")
 })

@@ -139,6 +139,15 @@ const cacheNames: Readonly<Record<string, string>> = {
   not_kept: "No longer kept"
 }
 
+/** Percentiles of requests. */
+const percentiles = {
+  first_event_p50_ms: "First p50",
+  first_event_p95_ms: "First p95",
+  duration_p95_ms: "Duration p95",
+  queue_p95_ms: "Wait p95",
+  tokens_per_second_p50: "Tokens/s p50"
+}
+
 /** Keys of usage that are no business keys. */
 const specialKeys: Readonly<Record<string, string>> = {
   direct: "own tokens and unknown keys",
@@ -748,6 +757,15 @@ export const en = {
     errors: "Errors",
     failed: (n: string) => `${n} failed`,
     byHour: "Requests of each hour",
+    firstWithin: (time: string) => `first event p95 ${time}`,
+    slow: (since: string, p95: string, usual: string) =>
+      `Slow since ${since}: 95 of 100 requests take up to ${p95}, and usually ${usual}.`,
+    phases: {
+      wait: (share: string) => `${share} of their time is the wait for a slot.`,
+      first: (share: string) => `${share} of their time passes before the first event.`,
+      stream: (share: string) => `${share} of their time is the stream after the first event.`
+    },
+    slowest: "The slowest of them",
     hour: (time: string, n: string, failed: string) => `${time}: ${n} requests, ${failed} failed`,
     failures: "Last failures",
     noFailures: "None of the kept requests failed.",
@@ -849,15 +867,22 @@ export const en = {
     unavailable: "Usage is not available on this gateway.",
     notKept: "Usage is currently kept in memory, and is lost at the next start.",
     thenBy: "Then by",
-    bars: "Bars show",
-    splitBy: "Split bars by",
+    bars: "Chart shows",
+    splitBy: "Split chart by",
     measures: {
       requests: "Requests",
       failed: "Failed requests",
       tokens: "Tokens",
       cache: "Prompts by cache",
-      cost: "Cost"
+      cost: "Cost",
+      ...percentiles
     },
+    percentiles,
+    timesNotKept: "not kept then",
+    legend: "Parts of the chart",
+    itsRequests: "Its requests",
+    itsPage: "Its page",
+    rows: (n: number) => count(n, "row", "rows"),
     fromCache: "From cache",
     cacheNames: { cached: "Cached", written: "Written to the cache", fresh: "Fresh" },
     cacheParts: (part: "cached" | "written" | "fresh", n: string) =>
@@ -871,7 +896,7 @@ export const en = {
     asOf: (time: string) => `As of ${time}`,
     zone: (name: string) => `Times and days are in ${name}.`,
     utcDays: (before: string) => `Days before ${before} are in UTC.`,
-    drag: "Drag over the bars to choose a range.",
+    drag: "Drag over the chart to choose a range.",
     only: "Only this",
     remove: (name: string) => `Remove the filter ${name}`,
     failed: "Failed",
@@ -884,15 +909,14 @@ export const en = {
     cost: "Cost",
     unpriced: (n: number) =>
       `${count(n, "request is", "requests are")} not in the cost: no price is configured for the model.`,
-    mean: "Mean time",
-    queuedOf: (time: string) => `${time} of it in the queue`,
-    attempts: "Attempts each",
+    attempts: "Attempts",
+    attemptsEach: (n: string) => `${n} for each request`,
     errors: "Errors",
     code: "Code",
     share: "Of all requests",
     all: "All",
     empty: "There were no requests in this time.",
-    cut: (n: number) => `At most ${n} rows are shown; the downloaded file contains all.`
+    cut: (n: number) => `The first ${separated(n)} rows are shown; the downloaded file contains all.`
   },
   backIn: (text: string) => `back in ${text}`,
   accounts: {
@@ -1068,6 +1092,7 @@ export const en = {
     ...words,
     fields: (path: string) => priceFields[path],
     lead: "Each name that callers may use. A price that is missing counts as 0.",
+    allModels: "All models",
     kind: "Kind",
     everyKind: "All",
     kinds: { model: "Model", route: "Route", alias: "Alias", family: "Family" },
@@ -1115,6 +1140,7 @@ export const en = {
     changedMeanwhile: "The price was changed meanwhile, so nothing was saved. Open it again.",
     known: {
       title: "What is known",
+      displayName: "Shown as",
       facts: {
         context_window: "Window",
         max_output_tokens: "Longest reply",

@@ -226,6 +226,15 @@ const cacheNames: Readonly<Record<string, string>> = {
   not_kept: "服务器未保留"
 }
 
+/** Percentiles of requests. */
+const percentiles = {
+  first_event_p50_ms: "首个事件 p50",
+  first_event_p95_ms: "首个事件 p95",
+  duration_p95_ms: "耗时 p95",
+  queue_p95_ms: "等待 p95",
+  tokens_per_second_p50: "Token/秒 p50"
+}
+
 /** Keys of usage that are no business keys. */
 const specialKeys: Readonly<Record<string, string>> = {
   direct: "自带令牌或未知密钥",
@@ -807,6 +816,14 @@ export const zh: Texts = {
     errors: "错误",
     failed: (n) => `${n} 次失败`,
     byHour: "每小时的请求",
+    firstWithin: (time) => `首个事件 p95 ${time}`,
+    slow: (since, p95, usual) => `自 ${since} 起变慢：95% 的请求在 ${p95} 内完成，通常为 ${usual}。`,
+    phases: {
+      wait: (share) => `其中 ${share} 的时间在等待槽位。`,
+      first: (share) => `其中 ${share} 的时间在首个事件之前。`,
+      stream: (share) => `其中 ${share} 的时间在首个事件之后的流中。`
+    },
+    slowest: "其中最慢的请求",
     hour: (time, n, failed) => `${time}：${n} 个请求，${failed} 个失败`,
     failures: "最近的失败",
     noFailures: "保留的请求中没有失败的。",
@@ -899,9 +916,22 @@ export const zh: Texts = {
     unavailable: "此网关不提供用量统计。",
     notKept: "用量目前保存在内存中，会在下次启动时丢失。",
     thenBy: "再分组",
-    bars: "柱形显示",
-    splitBy: "柱形拆分",
-    measures: { requests: "请求", failed: "失败的请求", tokens: "Token", cache: "提示的缓存情况", cost: "费用" },
+    bars: "图表显示",
+    splitBy: "图表拆分",
+    measures: {
+      requests: "请求",
+      failed: "失败的请求",
+      tokens: "Token",
+      cache: "提示的缓存情况",
+      cost: "费用",
+      ...percentiles
+    },
+    percentiles,
+    timesNotKept: "当时未保留",
+    legend: "图表的组成",
+    itsRequests: "其请求",
+    itsPage: "其页面",
+    rows: (n) => `${separated(n)} 行`,
     fromCache: "来自缓存",
     cacheNames: { cached: "缓存", written: "写入缓存", fresh: "新输入" },
     cacheParts: (part, n) => `${{ cached: "缓存", written: "写入缓存", fresh: "新输入" }[part]} ${n}`,
@@ -914,7 +944,7 @@ export const zh: Texts = {
     asOf: (time) => `截至 ${time}`,
     zone: (name) => `时间和日期按 ${name}。`,
     utcDays: (before) => `${before} 之前的日期按 UTC。`,
-    drag: "在柱形上拖动可选择范围。",
+    drag: "在图表上拖动可选择范围。",
     only: "只看此项",
     remove: (name) => `移除筛选 ${name}`,
     failed: "失败",
@@ -926,15 +956,14 @@ export const zh: Texts = {
     reasoningOf: (n) => `其中推理 ${n}`,
     cost: "费用",
     unpriced: (n) => `${separated(n)} 个请求未计入费用：其模型没有配置价格。`,
-    mean: "平均耗时",
-    queuedOf: (time) => `其中排队 ${time}`,
-    attempts: "平均尝试次数",
+    attempts: "尝试次数",
+    attemptsEach: (n) => `平均每个请求 ${n} 次`,
     errors: "错误",
     code: "代码",
     share: "占全部请求",
     all: "合计",
     empty: "这段时间内没有请求。",
-    cut: (n) => `最多显示 ${n} 行；下载的文件包含全部。`
+    cut: (n) => `显示前 ${separated(n)} 行；下载的文件包含全部。`
   },
   backIn: (text) => `${text} 后恢复`,
   accounts: {
@@ -1091,6 +1120,7 @@ export const zh: Texts = {
     ...words,
     fields: (path) => priceFields[path],
     lead: "调用方可用的每个名称。缺少的价格按 0 计算。",
+    allModels: "全部模型",
     kind: "类型",
     everyKind: "全部",
     kinds: { model: "模型", route: "路由", alias: "别名", family: "系列" },
@@ -1138,6 +1168,7 @@ export const zh: Texts = {
     changedMeanwhile: "价格已被其他人更改，因此没有保存。请重新打开。",
     known: {
       title: "已知信息",
+      displayName: "显示名称",
       facts: {
         context_window: "上下文窗口",
         max_output_tokens: "最长回复",

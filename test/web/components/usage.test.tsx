@@ -54,7 +54,7 @@ describe("the prompt cache in the page of usage", () => {
       </table>
     ).querySelectorAll("td")
     assert.deepStrictEqual([...cells].map(({ textContent }) => textContent), ["60 %", "–"])
-    assert.strictEqual(cells[0]?.title, "600 cached\n100 written to the cache\n300 fresh")
+    assert.strictEqual(cells[0]?.querySelector("span")?.title, "600 cached\n100 written to the cache\n300 fresh")
     const widths = [...cells[0]?.querySelectorAll<HTMLElement>(".parts > span") ?? []].map(({ style }) =>
       style.flexGrow
     )

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { viewMeasures } from "../../../src/admin/usage/rows.ts"
 import { zero } from "../../../src/usage/UsageEntry.ts"
-import { cacheStackOf, stackOf, topsOf, type UsageRow } from "../../../src/web/pages/usage/rows.ts"
+import { cacheStackOf, linesOf, stackOf, topsOf, type UsageRow } from "../../../src/web/pages/usage/rows.ts"
 import { treeOf } from "../../../src/web/pages/usage/tree.ts"
 
 type Named = Pick<UsageRow, "hour" | "day" | "model">
@@ -63,10 +63,8 @@ describe("stackOf, the bars of the usage chart", () => {
       assert.strictEqual(stack.parts.filter(({ value }) => value === undefined).length, models > 7 ? 1 : 0)
       if (models > 0) assert.deepStrictEqual(topsOf(stack)[0], whole)
       // Largest first, without the rest.
-      const sums = stack.parts.flatMap(({ value, values }) =>
-        value === undefined ? [] : [values.reduce((sum, each) => sum + each, 0)]
-      )
-      assert.deepStrictEqual(sums, sums.toSorted((a, b) => b - a))
+      const sums = stack.parts.flatMap(({ total, value }) => value === undefined ? [] : [total])
+      assert.deepStrictEqual(sums, sums.toSorted((a, b) => b! - a!))
     }))
   })
 })
@@ -90,6 +88,29 @@ describe("cacheStackOf, the bars of prompts", () => {
       ["cached", [0, 600, 0, 0, 8, 0]],
       ["written", [0, 100, 0, 0, 5, 0]],
       ["fresh", [0, 350, 0, 0, 0, 0]]
+    ])
+  })
+})
+
+describe("linesOf, the percentiles of the usage chart", () => {
+  it("has a line for each of the 5 values with the most requests, the largest of the whole time first, with gaps", () => {
+    const asked = {
+      ...hours,
+      rows: ["a", "b", "c", "d", "e", "f"].flatMap((model, i) => [
+        { ...row({ hour: "2026-11-21T22:00:00Z", model }, i + 1), duration_p95_ms: 100 * i },
+        { ...row({ hour: "2026-11-22T01:00:00Z", model }, i + 1), duration_p95_ms: model === "b" ? null : 10 * i }
+      ]),
+      truncated: false
+    }
+    const totals = new Map([["b", 5], ["c", 900], ["d", 7]])
+    const { parts, times } = linesOf(asked, "hour", "model", "duration_p95_ms", (value) => totals.get(value))
+    assert.lengthOf(times, 6)
+    assert.deepStrictEqual(parts.map(({ total, value, values }) => [value, total, values]), [
+      ["c", 900, [null, 200, null, null, 20, null]],
+      ["d", 7, [null, 300, null, null, 30, null]],
+      ["b", 5, [null, 100, null, null, null, null]],
+      ["f", undefined, [null, 500, null, null, 50, null]],
+      ["e", undefined, [null, 400, null, null, 40, null]]
     ])
   })
 })

@@ -498,6 +498,11 @@ const measures = (requestCount: number, seed: number) => {
     prompt_cache_misses: Math.floor(requestCount / 25),
     wasted_cost: "0",
     prompt_cache_hit_rate: null,
+    first_event_p50_ms: 380 + random(200),
+    first_event_p95_ms: 900 + random(700),
+    duration_p95_ms: 5_000 + random(9_000),
+    queue_p95_ms: random(400),
+    tokens_per_second_p50: 40 + random(60),
     errors: failedCount === 0 ? {} : { upstream_empty_output: failedCount }
   }
 }
@@ -538,8 +543,10 @@ export const usage = (query: URLSearchParams) => {
       left = Math.floor(left / counts[place]!)
       return named(name, at)
     })
-    return Object.assign({}, ...names, measures(40 + ((index * 211) % 900), index)) as object
+    return Object.assign({}, ...names, measures(40 + ((index * 211) % 900), index)) as Record<string, unknown>
   })
+  const sort = query.get("sort")
+  if (sort !== null) rows.sort((a, b) => Number(b[sort]) - Number(a[sort]))
   return {
     from: query.get("from") ?? iso(now - 24 * hour),
     to: query.get("to") ?? iso(Math.ceil(now / hour) * hour),

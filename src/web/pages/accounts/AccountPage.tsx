@@ -110,7 +110,7 @@ const Account = ({ item: listed, listedAt }: {
           of={{ account: hash }}
           by="model"
           name={t.model}
-          linkOf={({ value }) => linkTo("requests", undefined, { account: `"${name}"`, model: `"${value}"` })}
+          linkOf={({ value }) => linkTo("models", value)}
         />
         <Touched of={{ account: hash }} by="key" name={t.key} linkOf={({ value }) => linkTo("keys", value)} />
       </div>

@@ -105,7 +105,7 @@ export const KeyPage = ({ id }: { readonly id: string }) => {
                 of={{ key: id }}
                 by="model"
                 name={t.modelsOf}
-                linkOf={({ value: model }) => requestsOf(id, { model: `"${model}"` })}
+                linkOf={({ value }) => linkTo("models", value)}
               />
               <Touched
                 of={{ key: id }}

@@ -3,47 +3,36 @@
  * are marked, and every price can be changed.
  */
 import { useMemo, useState } from "preact/hooks"
-import { EntryFields, fieldsAtom, nameOf, useEntry } from "../../forms/Entry.tsx"
-import type { Entry, FormField } from "../../forms/fields.ts"
+import { fieldsAtom, nameOf } from "../../forms/Entry.tsx"
+import type { Entry } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
-import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Empty } from "../../parts/Empty.tsx"
 import { Check, Search, Select } from "../../parts/Form.tsx"
-import { date, dateTime, number } from "../../parts/format.ts"
+import { number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { numbers, Pager, Row, RowButton, Table, useOrder } from "../../parts/Table.tsx"
 import { Money, Took } from "../../parts/Values.tsx"
-import { Admin, type Reply } from "../../state/client.ts"
+import { Admin } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import { currentOf, nextOf } from "./dated.ts"
 import { KnownFacts } from "./KnownFacts.tsx"
+import { ModelPage } from "./ModelPage.tsx"
 import {
-  bareOf,
-  isDated,
-  namesFor,
-  type Price,
-  type PricedTarget,
-  type Prices,
-  pricesAtom,
-  savePrice,
-  unusedNames
-} from "./prices.ts"
+  columnsOf,
+  type Editing,
+  EditPrice,
+  type Model,
+  PriceLines,
+  requestsOf,
+  type Units,
+  usePriceActions
+} from "./Price.tsx"
+import { bareOf, isDated, type Price, type PricedTarget, type Prices, pricesAtom, unusedNames } from "./prices.ts"
 
 const pageSize = 50
-
-/** The fields of prices. */
-interface Units {
-  readonly units: ReadonlyArray<FormField>
-}
-
-/** The fields that the tables show; the dialog has all of them. */
-const shownUnits: ReadonlyArray<string> = ["input", "cached_input", "output", "per_request"]
-
-const columnsOf = (units: ReadonlyArray<FormField>) => units.filter(({ path }) => shownUnits.includes(path))
 
 /** The columns of prices. */
 const useColumns = ({ units }: Units) => {
@@ -72,152 +61,12 @@ const PriceCells = ({ missing, price, units }: Units & {
   )
 }
 
-interface Editing {
-  /** What the dialog is about. */
-  readonly title: string
-  /** Names that the price may stand under. */
-  readonly names: ReadonlyArray<string>
-}
-
-const noPrice: Entry = {}
-
-/** The prices of an entry by their dates, the one that counts now marked. */
-const DatedPrices = ({ entry, units }: Units & { readonly entry: Extract<Price, ReadonlyArray<unknown>> }) => {
-  const t = useTexts().models
-  const now = currentOf(entry, Date.now())
-  return (
-    <Table
-      name={t.byDate}
-      columns={[t.from, ...numbers(...columnsOf(units).map(({ path }) => nameOf(t.fields, path)))]}
-      rows={entry.length}
-      empty=""
-      compact
-    >
-      {entry.map((each, index) => (
-        <tr key={index}>
-          <th scope="row">
-            {each.from === undefined ? t.always : dateTime(Date.parse(each.from))}
-            {each === now && <Badge sign="●" tone="good" text={t.counts} />}
-          </th>
-          {columnsOf(units).map(({ path }) => <td key={path} class="number">{String((each as Entry)[path] ?? "–")}
-          </td>)}
-        </tr>
-      ))}
-    </Table>
-  )
-}
-
-/** The dialog that sets, changes and deletes a price. */
-const EditPrice = ({ editing: { names, title }, onClose, prices, units }: Units & {
-  readonly editing: Editing
-  readonly prices: Prices
-  readonly onClose: () => void
-}) => {
-  const { common, models: t, settings } = useTexts()
-  const [name, setName] = useState(names[0]!)
-  const before = prices[name]
-  const isList = before !== undefined && isDated(before)
-  const form = useEntry(units, before === undefined || isList ? noPrice : before, { of: name })
-  const save = () => {
-    if (form.isFaulty) return Promise.resolve(settings.refused)
-    const given = Object.entries({ ...before, ...form.values() }).filter(([, value]) => value !== null)
-    // Steps, tiers and factors stay as they are. Without a price for anything else, the entry is deleted.
-    const isEmpty = given.every(([field]) => field === "factors" || field === "from")
-    const price = isEmpty ? undefined : Object.fromEntries(given) as Price
-    return price === undefined && before === undefined
-      ? Promise.resolve(t.noPrice)
-      : savePrice(name, before, price, t)
-  }
-  if (isList) {
-    return (
-      <Dialog name={common.actionOn(t.priceOf(name), title)} onClose={onClose}>
-        <DatedPrices entry={before} units={units} />
-        <p class="hint">{t.dated}</p>
-        <div class="actions">
-          {names.filter((each) => each !== name).map((each) => (
-            <button
-              key={each}
-              type="button"
-              onClick={() => setName(each)}
-            >
-              {t.setPriceOf(each)}
-            </button>
-          ))}
-          <button type="button" onClick={onClose}>{common.close}</button>
-        </div>
-      </Dialog>
-    )
-  }
-  return (
-    <FormDialog name={common.actionOn(t.setPrice, title)} onClose={onClose} onSave={save}>
-      <Select label={t.entry} value={name} options={names.map((each) => [each, each])} onValue={setName} />
-      <EntryFields grow form={form} names={t.fields} paths={units.map(({ path }) => path)} />
-      <p class="hint">{before === undefined ? t.hint : t.hintDelete}</p>
-    </FormDialog>
-  )
-}
-
-type Model = Reply<"admin-models", "list">["models"][number]
-type TargetPrice = Model["prices"][number]
-
-/** The fields of a price that the list shows. */
-const shownFields = ["input", "cached_input", "output", "per_request"] as const
+/** The most targets and prices of a row. */
+const mostShown = 3
 
 /** What the list can be sorted by. */
 const sorts = ["id", "kind", "input", "requests", "cost", "first_event_p95_ms"] as const
 const kinds = ["model", "route", "alias", "family"] as const
-
-/** The prices of the targets of a model: one for each entry that gave it. */
-const distinctPrices = (prices: ReadonlyArray<TargetPrice>): ReadonlyArray<TargetPrice> => [
-  ...new Map(prices.map((price) => [price.entry ?? `${price.target} without`, price])).values()
-]
-
-/** The most targets and prices of a row. */
-const mostShown = 3
-
-/** The prices of a million tokens and of a request, the entry that gave them, and the one that follows by its date. */
-const PriceLine = ({ entries, isNeeded, missing, price }: {
-  readonly price: TargetPrice
-  readonly entries: Prices
-  /** A budget needs the price. */
-  readonly isNeeded: boolean
-  readonly missing: ReadonlyArray<string>
-}) => {
-  const t = useTexts().models
-  const parts = shownFields.flatMap((field) => price[field] === null ? [] : [t.priceParts[field](price[field])])
-  const entry = price.entry === null ? undefined : entries[price.entry]
-  const next = entry !== undefined && isDated(entry) ? nextOf(entry, Date.now()) : undefined
-  const nextParts = shownFields.flatMap((field) =>
-    next?.[field] === undefined ? [] : [t.priceParts[field](String(next[field]))]
-  )
-  return (
-    <div>
-      {parts.length > 0 && <span class="nowrap">{parts.join(" · ")}</span>} {missing.length > 0
-        ? (
-          <span title={isNeeded ? t.neededHint : undefined}>
-            <Badge
-              sign="!"
-              tone={isNeeded ? "bad" : "warn"}
-              text={price.entry === null
-                ? isNeeded ? t.needed : t.missing
-                : t.missingOf(missing.map((unit) => nameOf(t.fields, unit)).join(", "))}
-            />
-          </span>
-        )
-        : parts.length === 0 && "–"}
-      {price.entry !== null && price.entry !== price.target && <p class="hint">{t.priceOf(price.entry)}</p>}
-      {price.from !== null && <p class="hint">{t.since(date(Date.parse(price.from)))}</p>}
-      {next !== undefined && <p class="hint">{t.nextPrice(date(Date.parse(next.from ?? "")), nextParts.join(" · "))}
-      </p>}
-    </div>
-  )
-}
-
-/** Whether usage knows the times of a day. */
-const isTimed = (day: Model["day"]): day is NonNullable<Model["day"]> => typeof day?.first_event_p95_ms === "number"
-
-/** The requests for a model. */
-const requestsOf = (id: string): string => linkTo("requests", undefined, { model: `"${id}"`, range: "24h" })
 
 const ModelRow = ({ currency, entries, model, onEdit, targetOf }: {
   readonly model: Model
@@ -227,15 +76,15 @@ const ModelRow = ({ currency, entries, model, onEdit, targetOf }: {
   readonly onEdit: (editing: Editing) => void
 }) => {
   const { common, models: t } = useTexts()
-  const { day, facts, hidden, id, kind, price_needed, prices, stands_for, targets } = model
+  const { day, facts, hidden, id, kind, stands_for, targets } = model
   const priced = targets.flatMap((target) => targetOf(model, target) ?? [])
-  const shown = distinctPrices(prices)
+  const actions = usePriceActions(priced, onEdit)
   return (
     <Row
       cells={[
         <>
           {kind === "family" ? <code>{id}</code> : (
-            <a href={requestsOf(id)}>
+            <a href={linkTo("models", stands_for ?? id)}>
               <code>{id}</code>
             </a>
           )}
@@ -254,29 +103,11 @@ const ModelRow = ({ currency, entries, model, onEdit, targetOf }: {
             <p class="hint" title={targets.slice(mostShown).join("\n")}>{common.andMore(targets.length - mostShown)}</p>
           )}
         </>,
-        <>
-          {shown.slice(0, mostShown).map((price) => (
-            <PriceLine
-              key={price.target}
-              price={price}
-              entries={entries}
-              isNeeded={price_needed && price.entry === null}
-              missing={bareOf(priced.find(({ target }) => target === price.target) ?? { missing: [] })}
-            />
-          ))}
-          {shown.length > mostShown && <p class="hint">{common.andMore(shown.length - mostShown)}</p>}
-        </>,
+        <PriceLines key="prices" model={model} entries={entries} priced={priced} most={mostShown} />,
         day === null ? "–" : <a href={requestsOf(id)}>{number(day.requests)}</a>,
         day === null ? "–" : <Money amount={day.cost} currency={currency} inTable />,
-        isTimed(day) ? <Took ms={day.first_event_p95_ms} /> : "–",
-        <RowMenu
-          of={id}
-          items={priced.map((target) => ({
-            text: priced.length === 1 ? t.setPrice : common.actionOn(t.setPrice, target.target),
-            onClick: () => onEdit({ title: target.target, names: namesFor(target) })
-          }))}
-          disabled={priced.length === 0}
-        />
+        typeof day?.first_event_p95_ms === "number" ? <Took ms={day.first_event_p95_ms} /> : "–",
+        <RowMenu key="menu" of={id} items={actions} disabled={priced.length === 0} />
       ]}
     />
   )
@@ -420,7 +251,11 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
   )
 }
 
-export const Models = () => {
+/** The list of models, or the page of the one named `of`. */
+export const Models = ({ of }: { readonly of: string | undefined }) =>
+  of === undefined ? <ModelList /> : <ModelPage key={of} id={of} />
+
+const ModelList = () => {
   const { common, models: t } = useTexts()
   const [editing, setEditing] = useState<Editing>()
   return (

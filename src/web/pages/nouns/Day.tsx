@@ -1,9 +1,9 @@
 /**
- * What a key, an upstream or an account has done in the last 24 hours, what it touched, and its last failures.
+ * What a key, a model, an upstream or an account has done in the last 24 hours, what it touched, and its last failures.
  */
 import { useMemo } from "preact/hooks"
 import { Card, Figure } from "../../parts/Card.tsx"
-import { compact, duration, money, number, percent, when } from "../../parts/format.ts"
+import { compact, duration, minuteOfDay, money, number, percent, when } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Spark } from "../../parts/Spark.tsx"
@@ -15,12 +15,13 @@ import { useTexts } from "../../state/preferences.ts"
 import { linkTo, type Query } from "../../state/route.ts"
 import { dayLength, endOfHour, hoursOf, isoHour } from "./hours.ts"
 import { type TopBy, topOf, TopTable } from "./Top.tsx"
+import { slownessOf } from "./slow.ts"
 
 /** How often figures of a day are read again, in milliseconds. */
 const readEvery = 15_000
 
 /** The filter of usage: one value of a dimension. */
-type Of = Readonly<Partial<Record<"account" | "key" | "upstream", string>>>
+type Of = Readonly<Partial<Record<"account" | "key" | "model" | "upstream", string>>>
 
 const useDay = (of: Of, by: string, limit: number) => {
   const end = endOfHour(Date.now())
@@ -33,6 +34,23 @@ const useDay = (of: Of, by: string, limit: number) => {
   )
   useReread(usage, readEvery)
   return { end, usage }
+}
+
+/** Since when requests are slower than on the rest of the day, and what part of their time has grown. */
+const Slow = ({ link, rows }: {
+  readonly rows: Parameters<typeof slownessOf>[0]
+  readonly link: (more: Query) => string
+}) => {
+  const t = useTexts().nouns
+  const slow = slownessOf(rows)
+  if (slow === undefined) return null
+  const { p95, phase, share, since, usual } = slow
+  return (
+    <p class="notice warn">
+      {t.slow(minuteOfDay(since), duration(p95), duration(usual))} {t.phases[phase](percent(share, 1))}{" "}
+      <a href={link({ range: "", from: isoHour(since), sort: "duration_ms", order: "desc" })}>{t.slowest}</a>
+    </p>
+  )
 }
 
 /** Requests, errors, time and cost of the last 24 hours, and the requests of each hour. `requests` filters their records. */
@@ -58,11 +76,11 @@ export const Day = ({ of, requests }: { readonly of: Of; readonly requests: Quer
                 {percent(totals.failed, totals.requests)}
               </Figure>
               <Figure
-                name={u.mean}
+                name={u.percentiles.duration_p95_ms}
                 link={link({ sort: "duration_ms", order: "desc" })}
-                of={totals.requests === 0 ? "" : u.queuedOf(duration(totals.queue_ms / totals.requests))}
+                of={totals.first_event_p95_ms === null ? "" : t.firstWithin(duration(totals.first_event_p95_ms))}
               >
-                {totals.requests === 0 ? "–" : duration(totals.duration_ms / totals.requests)}
+                {totals.duration_p95_ms === null ? "–" : duration(totals.duration_p95_ms)}
               </Figure>
               <Figure
                 name={u.cost}
@@ -80,6 +98,7 @@ export const Day = ({ of, requests }: { readonly of: Of; readonly requests: Quer
                 title: t.hour(when(at), number(all), number(failed))
               }))}
             />
+            <Slow rows={rows} link={link} />
           </Card>
         )}
       </Loaded>
@@ -144,7 +163,9 @@ export const LastFailures = ({ requests }: { readonly requests: Query }) => {
                 <td class="text">
                   <code>{item.error ?? "–"}</code> <span class="hint">{item.status}</span>
                 </td>
-                <td class="text">{item.model ?? "–"}</td>
+                <td class="text">
+                  {item.model === null ? "–" : <a href={linkTo("models", item.model)}>{item.model}</a>}
+                </td>
                 <td class="text">{item.key_name ?? r.keyNames(item.key)}</td>
                 <td class="text">{[item.target, item.account].filter((each) => each).join(" · ") || "–"}</td>
               </tr>

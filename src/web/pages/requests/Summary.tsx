@@ -44,7 +44,9 @@ const Model = ({ record: { model, native_model } }: { readonly record: RequestRe
     {[...new Set([model, native_model])].filter((name) => name !== null).map((name, i) => (
       <span key={name}>
         {i > 0 && " → "}
-        <a href={linkTo("requests", undefined, { model: `"${name}"` })}>{name}</a>
+        <a href={name === model ? linkTo("models", name) : linkTo("requests", undefined, { model: `"${name}"` })}>
+          {name}
+        </a>
       </span>
     ))}
   </>

@@ -1,14 +1,16 @@
 /**
- * The chart of usage over time: stacked bars with their values below, and a range that is chosen by dragging. It is hidden from
- * screen readers, which read the table with the same numbers.
+ * Usage over time as stacked bars or as lines, with a legend that isolates a part, and a range that is chosen by dragging. The drawing is
+ * hidden from screen readers, which read the table with the same numbers.
  */
-import { useEffect, useMemo, useRef } from "preact/hooks"
+import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import UPlot from "uplot"
+import { Chip } from "../../parts/Card.tsx"
 import {
   compact,
   dayIn,
   dayOf,
   dayStart,
+  duration,
   minuteOfDay,
   money,
   number,
@@ -19,7 +21,7 @@ import {
 } from "../../parts/format.ts"
 import { themeAtom, useTexts, zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import { type MeasureName, type Part, type Stack, topsOf } from "./rows.ts"
+import { isLine, type MeasureName, type Part, type Stack, topsOf } from "./rows.ts"
 
 /** The computed value of a colour of the style sheet. */
 const colourOf = (element: HTMLElement, name: string): string => {
@@ -39,6 +41,37 @@ const hourTick = (time: number): string => minuteOfDay(time) === "00:00" ? dayOf
 /** The number of colours of parts in the style sheet; the last one is for the rest. */
 const colours = 8
 
+/** The colour of each part that is shown. One that was shown before keeps its own, whatever the chart shows of it. */
+const useColours = (parts: ReadonlyArray<Part>) => {
+  const known = useRef<ReadonlyMap<string, number>>(new Map())
+  return useMemo(() => {
+    const kept = new Map(parts.flatMap(({ value }): ReadonlyArray<[string, number]> => {
+      const colour = value === undefined ? colours : known.current.get(value)
+      return value === undefined || colour === undefined ? [] : [[value, colour]]
+    }))
+    for (const { value } of parts) {
+      if (value === undefined || kept.has(value)) continue
+      const taken = new Set(kept.values())
+      for (let colour = 1; !kept.has(value); colour++) if (!taken.has(colour)) kept.set(value, colour)
+    }
+    known.current = kept
+    return ({ value }: Part) => `--part-${value === undefined ? colours : kept.get(value) ?? colours}`
+  }, [parts])
+}
+
+/** Identifies a part. */
+const idOf = ({ value }: Part): string => value ?? "\u0000"
+
+/** The text of a value, and a shorter one for the axis. */
+const textsFor = (measure: MeasureName, currency: string | null) => {
+  if (measure === "cost") {
+    const text = (value: number) => money(String(value), currency)
+    return { text, tick: text }
+  }
+  if (measure.endsWith("_ms")) return { text: duration, tick: duration }
+  return { text: number, tick: compact }
+}
+
 export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
   readonly stack: Stack
   readonly unit: "hour" | "day"
@@ -54,17 +87,25 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
   const place = useRef<HTMLDivElement>(null)
   const chosen = useRef(onRange)
   chosen.current = onRange
+  /** The part that alone is drawn. */
+  const [isolated, setIsolated] = useState<string>()
+  /** The place under the pointer. */
+  const [pointed, setPointed] = useState<number>()
   // A reply with the same content leaves the chart, and what is hovered in it, as it is.
-  const content = JSON.stringify([stack.times, stack.parts.map((part) => [nameOf(part), part.values])])
-  const shown = useMemo(() => stack, [content])
+  const content = JSON.stringify([stack.times, stack.parts.map((part) => [nameOf(part), part.values, part.total])])
+  const whole = useMemo(() => stack, [content])
+  const partColour = useColours(whole.parts)
+  const shown = useMemo(() => {
+    const alone = whole.parts.filter((part) => idOf(part) === isolated)
+    return alone.length === 0 ? whole : { ...whole, parts: alone }
+  }, [whole, isolated])
+  const { text, tick } = textsFor(measure, currency)
   useEffect(() => {
     const element = place.current
     if (element === null) return
-    const valueText = (value: number): string => measure === "cost" ? money(String(value), currency) : number(value)
-    const tickText = (value: number): string => measure === "cost" ? money(String(value), currency) : compact(value)
     const { parts, times } = shown
+    const isLines = isLine(measure)
     const length = unit === "hour" ? 3600 : 24 * 3600
-    const timeOf = (seconds: number) => unit === "hour" ? when(seconds * 1000) : utcDay(seconds * 1000)
     const draw = () => {
       const line = colourOf(element, "--line")
       const surface = colourOf(element, "--surface")
@@ -75,12 +116,18 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
         font: `12px ${getComputedStyle(element).fontFamily}`
       }
       const bars = UPlot.paths.bars?.({ size: [0.8, 40] })
-      const colour = (index: number) =>
-        colourOf(element, `--part-${parts[index]?.value === undefined ? colours : index + 1}`)
+      const stacked = (part: Part): UPlot.Series => ({
+        fill: colourOf(element, partColour(part)),
+        stroke: colourOf(element, partColour(part)),
+        width: 0,
+        points: { show: false },
+        ...bars === undefined ? {} : { paths: bars }
+      })
       return new UPlot(
         {
           width: element.clientWidth,
           height,
+          legend: { show: false },
           cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false } },
           scales: {
             // A bar is drawn around its time: the first and last ones need room.
@@ -89,25 +136,10 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
           },
           tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), unit === "day" ? "UTC" : timeZone()),
           series: [
-            {
-              label: zoneName(),
-              value: (_, seconds) => typeof seconds !== "number" ? "–" : timeOf(seconds)
-            },
-            ...topsOf(shown).map((_, drawn): UPlot.Series => {
-              const index = parts.length - 1 - drawn
-              return {
-                label: nameOf(parts[index]!),
-                fill: colour(index),
-                stroke: colour(index),
-                width: 0,
-                points: { show: false },
-                ...bars === undefined ? {} : { paths: bars },
-                value: (__, ___, ____, at) => {
-                  const value = typeof at !== "number" ? undefined : parts[index]!.values[at]
-                  return value === undefined ? "–" : valueText(value)
-                }
-              }
-            })
+            {},
+            ...isLines
+              ? parts.map((part): UPlot.Series => ({ stroke: colourOf(element, partColour(part)), width: 2 }))
+              : parts.toReversed().map(stacked)
           ],
           axes: [
             {
@@ -116,9 +148,10 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
               values: (_, splits) =>
                 splits.map((seconds) => unit === "day" ? utcDay(seconds * 1000) : hourTick(seconds * 1000))
             },
-            { ...axis, size: 64, values: (_, splits) => splits.map(tickText) }
+            { ...axis, size: 72, values: (_, splits) => splits.map(tick) }
           ],
           hooks: {
+            setCursor: [({ cursor }) => setPointed(cursor.idx ?? undefined)],
             // The running hour or day is not over: its bar is pale.
             draw: [(chart) => {
               const last = times.at(-1)
@@ -144,7 +177,7 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
             }]
           }
         },
-        [[...times], ...topsOf(shown).map((values) => [...values])],
+        [[...times], ...isLines ? parts.map(({ values }) => [...values]) : topsOf(shown).map((values) => [...values])],
         element
       )
     }
@@ -163,9 +196,28 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
       chart.destroy()
     }
   }, [shown, unit, measure, currency, theme, zone, t])
+  const time = pointed === undefined ? undefined : whole.times[pointed]
+  const valueOf = ({ total, values }: Part): string => {
+    const value = time === undefined ? total : values[pointed!]
+    return value === undefined || value === null ? "" : text(value)
+  }
   return (
-    <div class="card chart" aria-hidden="true">
-      <div ref={place} />
+    <div class="card chart">
+      <div ref={place} aria-hidden="true" />
+      <div class="actions" role="group" aria-label={t.legend}>
+        {whole.parts.map((part) => {
+          const id = idOf(part)
+          return (
+            <Chip key={id} pressed={id === isolated} onClick={() => setIsolated(id === isolated ? undefined : id)}>
+              <span class="swatch" aria-hidden="true" style={{ background: `var(${partColour(part)})` }} />
+              {nameOf(part)} <b class="number">{valueOf(part)}</b>
+            </Chip>
+          )
+        })}
+        <span class="hint">
+          {time === undefined ? zoneName() : unit === "hour" ? when(time * 1000) : utcDay(time * 1000)}
+        </span>
+      </div>
     </div>
   )
 }

@@ -6,277 +6,37 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useEffect, useMemo } from "preact/hooks"
 import { Chip } from "../../parts/Card.tsx"
 import { Select } from "../../parts/Form.tsx"
-import {
-  date,
-  dateTime,
-  dayIn,
-  dayStart,
-  duration,
-  minuteOfDay,
-  number,
-  percent,
-  sentence,
-  timeOfDay,
-  timeZone,
-  utcDate,
-  zoneName
-} from "../../parts/format.ts"
+import { date, dayIn, minuteOfDay, number, percent, sentence, timeOfDay, zoneName } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { numbers, RowButton, Table } from "../../parts/Table.tsx"
-import { Count, Money } from "../../parts/Values.tsx"
+import { numbers, Table } from "../../parts/Table.tsx"
 import { Admin, at } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
-import { useTexts, zoneAtom } from "../../state/preferences.ts"
+import { useTexts } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
 import { countsAtom } from "../../state/requests.ts"
-import { choose, linkTo, type Query, useQuery } from "../../state/route.ts"
+import { linkTo, type Query } from "../../state/route.ts"
 import { sessionAtom } from "../../state/session.ts"
-import { useSeveralUpstreams } from "../../state/upstreams.ts"
-import { CacheCell } from "./CacheCell.tsx"
+import { isoHour } from "../nouns/hours.ts"
 import { Chart } from "./Chart.tsx"
+import { type Choice, pick, queryOf, type Range, ranges, rereadAfter, useChoice } from "./choice.ts"
 import { MissReasons } from "./MissReasons.tsx"
 import {
   type CachePart,
   cacheStackOf,
   type Dimension,
-  dimensions,
   errorsOf,
   type Grouping,
+  isLine,
+  linesOf,
   type MeasureName,
   measureNames,
-  measureOf,
-  type Measures,
   stackOf,
   type Usage as UsageReply,
-  type UsageRow,
   valueOf
 } from "./rows.ts"
 import { Sessions } from "./Sessions.tsx"
-
-const hour = 3600 * 1000
-const ranges = { day: 24, week: 7 * 24, month: 30 * 24, quarter: 90 * 24, year: 365 * 24 } as const
-type Range = keyof typeof ranges
-
-const rowsAtMost = 200
-
-/** The longest range whose bars are hours. */
-const longestByHours = 8 * 24 * hour
-
-/** How often a range up to now is read again while it is shown. */
-const rereadAfter = (length: number): number => length <= 24 * hour ? 5_000 : 60_000
-
-const oneOf = <A extends string>(all: ReadonlyArray<A>, text: string | undefined): A | undefined =>
-  all.find((each) => each === text)
-
-/** What is chosen on the page, from its address. */
-const useChoice = () => {
-  const query = useQuery()
-  const several = useSeveralUpstreams().length > 0
-  const shownDimensions = several ? dimensions : dimensions.filter((name) => name !== "upstream" && name !== "target")
-  // The API counts in hours: the same hour gives the same query.
-  const end = Math.ceil(Date.now() / hour) * hour
-  const zone = (useAtom(zoneAtom), timeZone())
-  return useMemo(() => {
-    const range = oneOf(Object.keys(ranges) as ReadonlyArray<Range>, query["range"]) ?? "day"
-    const [from, to] = [Date.parse(query["from"] ?? ""), Date.parse(query["to"] ?? "")]
-    const isCustom = from < to
-    const times = isCustom ? { from, to } : { from: end - ranges[range] * hour, to: end }
-    const by: Grouping = oneOf([...shownDimensions, "hour", "day"], query["by"]) ?? "model"
-    const second = oneOf(shownDimensions, query["second"])
-    return {
-      ...times,
-      isCustom,
-      range,
-      zone,
-      unit: times.to - times.from <= longestByHours ? "hour" as const : "day" as const,
-      by,
-      second: second === by ? undefined : second,
-      // The bars of prompts have parts of their own.
-      split: query["measure"] === "cache" || query["split"] === "none"
-        ? undefined
-        : oneOf(shownDimensions, query["split"]) ?? "model",
-      measure: oneOf(measureNames, query["measure"]) ?? "requests",
-      only: Object.fromEntries(dimensions.flatMap((name) => query[name] ? [[name, query[name]]] : [])) as Query,
-      shownDimensions
-    }
-  }, [query, end, several, zone])
-}
-
-type Choice = ReturnType<typeof useChoice>
-
-const isoHour = (time: number): string => new Date(time).toISOString().replace(".000", "")
-
-/** The query of a choice, with its groups. */
-const queryOf = ({ from, only, to, zone }: Choice, by: ReadonlyArray<Grouping | undefined>, limit: number) => ({
-  ...only,
-  zone,
-  from: isoHour(from),
-  to: isoHour(to),
-  by: by.filter((name) => name !== undefined).join(","),
-  limit: String(limit)
-})
-
-/** The name of a row in a group, in words for requests that reached none of it. */
-const useNames = () => {
-  const t = useTexts()
-  return (row: UsageRow, by: Grouping): string => {
-    if (by === "hour") return row.hour === undefined ? "" : dateTime(Date.parse(row.hour)).replace(/:00(?=$| )/, "")
-    if (by === "day") return row.day === undefined ? "" : utcDate(Date.parse(row.day))
-    if (by === "key") return row.key_name ?? t.usage.specialKeys(row.key ?? "") ?? row.key ?? ""
-    if (by === "style") return row.style === undefined ? "" : t.requests.styles(row.style)
-    if (by === "app") return row.app === "none" ? "–" : row.app ?? ""
-    const value = by === "account" ? row.account_identifier ?? row.account : row[by]
-    return value === undefined || value === "none" ? t.usage.notReached : value
-  }
-}
-
-const quoted = (text: string | null | undefined): string => text === undefined || text === null ? "" : `"${text}"`
-
-/** What the records of a choice are filtered by. Records know no target, and accounts by their names alone. */
-const recordFilter = ({ from, only: { app, key, model, style, upstream }, to }: Choice) => ({
-  ...key === undefined ? {} : { key: quoted(key) },
-  ...model === undefined ? {} : { model: quoted(model) },
-  ...style === undefined ? {} : { style },
-  ...app === undefined ? {} : { app },
-  ...upstream === undefined ? {} : { upstream },
-  from: isoHour(from),
-  to: isoHour(to)
-})
-
-/** The requests of a row: what the records are filtered by. */
-const requestsOf = (row: UsageRow, groups: ReadonlyArray<Grouping>, choice: Choice): string => {
-  const times = row.hour !== undefined
-    ? { from: Date.parse(row.hour), to: Date.parse(row.hour) + hour }
-    : row.day !== undefined
-    ? { from: dayStart(Date.parse(row.day)), to: dayStart(Date.parse(row.day) + 24 * hour) }
-    : choice
-  const filters: Record<string, string> = {}
-  for (const name of groups) {
-    if (name === "key") filters["key"] = quoted(row.key)
-    if (name === "model") filters["model"] = quoted(row.model)
-    if (name === "account") filters["account"] = quoted(row.account_identifier)
-    if (name === "style") filters["style"] = row.style ?? ""
-    if (name === "upstream") filters["upstream"] = row.upstream ?? ""
-    if (name === "app") filters["app"] = row.app === "none" ? "" : row.app ?? ""
-  }
-  return linkTo("requests", undefined, {
-    ...recordFilter(choice),
-    ...filters,
-    from: isoHour(times.from),
-    to: isoHour(times.to)
-  })
-}
-
-const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
-  const { common, usage: t } = useTexts()
-  const nameOf = useNames()
-  const groups = reply.by
-  const first = groups[0] ?? "model"
-  const isTimed = first === "hour" || first === "day"
-  const { currency, totals } = reply
-  const { measure } = choice
-  const hasCost = currency !== null || Number(totals.cost) > 0
-  const rows = isTimed
-    ? reply.rows.toReversed()
-    : reply.rows.toSorted((a, b) =>
-      measureOf(b, measure) - measureOf(a, measure) || b.requests - a.requests || b.total_tokens - a.total_tokens
-    )
-  const cells = (row: Measures) => (
-    <>
-      <td class="number part-of">
-        <span
-          class="of-all"
-          style={{ width: `${totals.requests === 0 ? 0 : (row.requests / totals.requests) * 100}%` }}
-        />
-        <span>{number(row.requests)}</span>
-      </td>
-      <td
-        class="number"
-        title={t.failedOf(number(row.failed), Object.entries(row.errors).map(([code, n]) => `${code} ${number(n)}`))}
-      >
-        {row.failed === 0
-          ? "0"
-          : <span class={row.failed * 20 >= row.requests ? "bad" : ""}>{percent(row.failed, row.requests)}</span>}
-      </td>
-      <td class="number">{percent(row.left, row.requests)}</td>
-      <td class="number" title={t.cachedOf(number(row.cached_tokens))}>
-        <Count value={row.prompt_tokens} />
-      </td>
-      <td class="number" title={t.reasoningOf(number(row.reasoning_tokens))}>
-        <Count value={row.completion_tokens} />
-      </td>
-      {hasCost && (
-        <td class="number" title={row.unpriced_requests === 0 ? "" : t.unpriced(row.unpriced_requests)}>
-          <Money amount={row.cost} currency={currency} inTable />
-          {row.unpriced_requests > 0 && " *"}
-        </td>
-      )}
-      <td class="number" title={t.queuedOf(row.requests === 0 ? "–" : duration(row.queue_ms / row.requests))}>
-        {row.requests === 0 ? "–" : duration(row.duration_ms / row.requests)}
-      </td>
-      <td class="number">{row.requests === 0 ? "–" : (row.attempts / row.requests).toFixed(2)}</td>
-      {measure === "cache" && <CacheCell row={row} />}
-    </>
-  )
-  return (
-    <>
-      <Table
-        name={common.pages.usage}
-        columns={[
-          ...groups.map((name) => t.groups[name]),
-          ...numbers(
-            t.requests,
-            t.failed,
-            t.left,
-            t.prompt,
-            t.completion,
-            ...hasCost ? [currency === null ? t.cost : t.costIn(currency)] : [],
-            t.mean,
-            t.attempts,
-            ...measure === "cache" ? [t.fromCache] : []
-          ),
-          { name: common.actions, hidden: true }
-        ]}
-        rows={rows.length}
-        empty={t.empty}
-      >
-        {rows.slice(0, rowsAtMost).map((row) => (
-          <tr key={groups.map((name) => name === "hour" || name === "day" ? row[name] : valueOf(row, name)).join("\n")}>
-            {groups.map((name, index) =>
-              index === 0
-                ? (
-                  <th key={name} scope="row" class={isTimed ? "nowrap" : "text"}>
-                    <a href={requestsOf(row, groups, choice)} title={name === "key" ? row.key : undefined}>
-                      {nameOf(row, name)}
-                    </a>
-                  </th>
-                )
-                : <td key={name} class="text">{nameOf(row, name)}</td>
-            )}
-            {cells(row)}
-            <td class="tools">
-              {!isTimed && (
-                <RowButton
-                  text={t.only}
-                  of={nameOf(row, first)}
-                  onClick={() => choose({ [first]: valueOf(row, first), by: "" })}
-                />
-              )}
-            </td>
-          </tr>
-        ))}
-        <tr class="totals">
-          <th scope="row" colSpan={Math.max(1, groups.length)}>{t.all}</th>
-          {cells(totals)}
-          <td />
-        </tr>
-      </Table>
-      {(reply.truncated || rows.length > rowsAtMost) && <p class="hint">{t.cut(rowsAtMost)}</p>}
-      {totals.unpriced_requests > 0 && hasCost && <p class="hint">* {t.unpriced(totals.unpriced_requests)}</p>}
-    </>
-  )
-}
+import { recordFilter, UsageTable, useNames } from "./UsageTable.tsx"
 
 const Errors = ({ choice: { from, to }, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
   const t = useTexts().usage
@@ -313,18 +73,28 @@ const Misses = ({ choice }: { readonly choice: Choice }) => {
   )
 }
 
-const UsageChart = ({ choice, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
+const UsageChart = ({ choice, reply, table }: {
+  readonly choice: Choice
+  readonly reply: UsageReply
+  /** The reply of the table: it has the percentiles of the whole time. */
+  readonly table: UsageReply | undefined
+}) => {
   const t = useTexts().usage
   const nameOf = useNames()
   // Of the reply, which may still be one of an earlier choice.
   const [time, split] = reply.by as readonly ["hour" | "day", Dimension | undefined]
-  const stack = useMemo(
-    () =>
-      choice.measure === "cache"
-        ? cacheStackOf(reply, time, dayIn)
-        : stackOf(reply, time, split, choice.measure, dayIn),
-    [reply, time, split, choice.measure]
-  )
+  const { measure } = choice
+  const stack = useMemo(() => {
+    if (measure === "cache") return cacheStackOf(reply, time, dayIn)
+    if (!isLine(measure)) return stackOf(reply, time, split, measure, dayIn)
+    const of = (value: string) =>
+      split === undefined
+        ? table?.totals
+        : table?.by.length === 1 && table.by[0] === split
+        ? table.rows.find((row) => valueOf(row, split) === value)
+        : undefined
+    return linesOf(reply, time, split, measure, (value) => of(value)?.[measure] ?? undefined, dayIn)
+  }, [reply, table, time, split, measure])
   return (
     <Chart
       stack={stack}
@@ -339,7 +109,7 @@ const UsageChart = ({ choice, reply }: { readonly choice: Choice; readonly reply
           : split === undefined
           ? t.measures[choice.measure]
           : nameOf(row, split)}
-      onRange={(from, to) => choose({ from: isoHour(from), to: isoHour(to) })}
+      onRange={(from, to) => pick({ from: isoHour(from), to: isoHour(to) })}
     />
   )
 }
@@ -354,7 +124,7 @@ const Chips = ({ only }: { readonly only: Query }) => {
           key={name}
           class="chosen"
           aria-label={t.remove(t.groups[name as Dimension])}
-          onClick={() => choose({ [name]: "" })}
+          onClick={() => pick({ [name]: "" })}
         >
           {t.groups[name as Dimension]}: {value} <span aria-hidden="true">×</span>
         </Chip>
@@ -369,14 +139,17 @@ export const Usage = ({ of }: { readonly of?: string | undefined }) => of === "s
 const AllUsage = () => {
   const { common, usage: t } = useTexts()
   const choice = useChoice()
-  const { by, from, isCustom, measure, only, range, shownDimensions, second, split, to, unit } = choice
-  const query = useMemo(() => queryOf(choice, [by, second], by === "hour" ? 10_000 : 1_000), [choice])
+  const { by, from, isCustom, measure, only, order, range, shownDimensions, second, split, to, unit } = choice
+  const query = useMemo(() => ({ ...queryOf(choice, [by, second], by === "hour" ? 10_000 : 1_000), ...order }), [
+    choice
+  ])
   const usage = useMemo(() => Admin.query("admin-usage", "query", { query }), [query])
   const series = useMemo(
     () => Admin.query("admin-usage", "query", { query: queryOf(choice, [unit, split], 10_000) }),
     [choice]
   )
   const result = useAtom(usage)
+  const table = Option.getOrUndefined(AsyncResult.value(result))
   const isFailed = AsyncResult.isFailure(result)
   const session = useAtom(sessionAtom)
   const reload = () => {
@@ -391,7 +164,7 @@ const AllUsage = () => {
     }, rereadAfter(to - from))
     return () => clearInterval(timer)
   }, [usage, series, isLive])
-  const { currency = null, utc_days_before: utcBefore = null } = Option.getOrUndefined(AsyncResult.value(result)) ?? {}
+  const { currency = null, utc_days_before: utcBefore = null } = table ?? {}
   const names = (all: ReadonlyArray<Grouping>) => all.map((each) => [each, t.groups[each]] as const)
   return (
     <>
@@ -420,19 +193,19 @@ const AllUsage = () => {
               : []
           ]}
           onValue={(value: string) =>
-            value === "custom" ? undefined : choose({ range: value === "day" ? "" : value, from: "", to: "" })}
+            value === "custom" ? undefined : pick({ range: value === "day" ? "" : value, from: "", to: "" })}
         />
         <Select
           label={t.groupBy}
           value={by}
           options={names([...shownDimensions, "hour", "day"])}
-          onValue={(value: string) => choose({ by: value })}
+          onValue={(value: string) => pick({ by: value })}
         />
         <Select
           label={t.thenBy}
           value={second ?? ""}
           options={[["", "–"], ...names(shownDimensions.filter((name) => name !== by))]}
-          onValue={(value: string) => choose({ second: value })}
+          onValue={(value: string) => pick({ second: value })}
         />
         <Select
           label={t.bars}
@@ -443,14 +216,14 @@ const AllUsage = () => {
             each,
             t.measures[each]
           ])}
-          onValue={(value) => choose({ measure: value === "requests" ? "" : value })}
+          onValue={(value) => pick({ measure: value === "requests" ? "" : value, sort: "", order: "" })}
         />
         {measure !== "cache" && (
           <Select
             label={t.splitBy}
             value={split ?? "none"}
             options={[["none", "–"], ...names(shownDimensions)]}
-            onValue={(value: string) => choose({ split: value })}
+            onValue={(value: string) => pick({ split: value })}
           />
         )}
       </div>
@@ -463,7 +236,7 @@ const AllUsage = () => {
         </span>
       </div>
       <Loaded atom={series} failed={() => <span />}>
-        {(reply) => reply.rows.length > 0 ? <UsageChart choice={choice} reply={reply} /> : null}
+        {(reply) => reply.rows.length > 0 ? <UsageChart choice={choice} reply={reply} table={table} /> : null}
       </Loaded>
       <Loaded
         atom={usage}
@@ -474,7 +247,9 @@ const AllUsage = () => {
             {!reply.store.persistent && (
               <p class="notice warn">{t.notKept}{reply.store.detail ? ` ${sentence(reply.store.detail)}` : ""}</p>
             )}
-            <UsageTable choice={choice} reply={reply} />
+            <div class="usage">
+              <UsageTable choice={choice} reply={reply} />
+            </div>
             <Errors choice={choice} reply={reply} />
             {measure === "cache" && <Misses choice={choice} />}
           </>

@@ -16,11 +16,46 @@ export type Dimension = Exclude<Grouping, "hour" | "day">
 export const dimensions = ["key", "model", "account", "style", "upstream", "target", "app"] as const
 
 /** What the chart's bars show. */
-export const measureNames = ["requests", "failed", "tokens", "cache", "cost"] as const
+const barNames = ["requests", "failed", "tokens", "cache", "cost"] as const
+type BarName = (typeof barNames)[number]
+
+/** What the chart shows as lines: percentiles, which do not add up. */
+export const lineNames = [
+  "first_event_p50_ms",
+  "first_event_p95_ms",
+  "duration_p95_ms",
+  "queue_p95_ms",
+  "tokens_per_second_p50"
+] as const
+export type LineName = (typeof lineNames)[number]
+
+/** What the chart shows. */
+export const measureNames = [...barNames, ...lineNames] as const
 export type MeasureName = (typeof measureNames)[number]
 
+export const isLine = (name: MeasureName): name is LineName => lineNames.some((each) => each === name)
+
+/** What the table can be sorted by. */
+export const sortNames = [
+  "requests",
+  "failed",
+  "left",
+  "total_tokens",
+  "prompt_tokens",
+  "completion_tokens",
+  "cost",
+  ...lineNames,
+  "attempts",
+  "prompt_cache_hit_rate"
+] as const
+export type SortName = (typeof sortNames)[number]
+
+/** What the table is sorted by while the chart shows a measure. */
+export const sortOf = (name: MeasureName): SortName =>
+  name === "tokens" ? "total_tokens" : name === "cache" ? "prompt_tokens" : name
+
 /** The value of a row in the chart. Costs lose their exactness there: the table has it. */
-export const measureOf = (row: Measures, name: MeasureName): number => {
+export const measureOf = (row: Measures, name: BarName): number => {
   switch (name) {
     case "tokens":
       return row.total_tokens
@@ -55,16 +90,23 @@ export interface Part {
   readonly value: string | undefined
   /** A row of the part, for its name. */
   readonly row: UsageRow | undefined
-  /** One value for each time. */
-  readonly values: ReadonlyArray<number>
+  /** One value for each time; `null` where a percentile is unknown. */
+  readonly values: ReadonlyArray<number | null>
+  /** The value of the whole time; `undefined` where it is unknown. */
+  readonly total: number | undefined
 }
 
-/** Bars over time, each of stacked parts. */
+/** Bars over time, each of stacked parts; or lines, each a part. */
 export interface Stack {
   /** Unix seconds of the starts of hours or days. */
   readonly times: ReadonlyArray<number>
   readonly parts: ReadonlyArray<Part>
 }
+
+/** Parts of bars with their sums. */
+const withSums = (
+  parts: ReadonlyArray<Omit<Part, "total" | "values"> & { readonly values: ReadonlyArray<number> }>
+): ReadonlyArray<Part> => parts.map((part) => ({ ...part, total: part.values.reduce((sum, value) => sum + value, 0) }))
 
 /** The most parts of a bar; the rest is one part more. */
 const mostParts = 7
@@ -98,7 +140,7 @@ export const stackOf = (
   reply: Series,
   unit: "hour" | "day",
   split: Dimension | undefined,
-  measure: MeasureName,
+  measure: BarName,
   dayOf: DayOf = (time) => time
 ): Stack => {
   const { rows } = reply
@@ -119,7 +161,39 @@ export const stackOf = (
     const part = partOf.get(split === undefined ? "" : valueOf(row, split)) ?? others
     if (place !== undefined) part.values[place]! += measureOf(row, measure)
   }
-  return { times, parts: sums.size > mostParts ? [...parts, others] : parts }
+  return { times, parts: withSums(sums.size > mostParts ? [...parts, others] : parts) }
+}
+
+/** The most lines of a chart. */
+const mostLines = 5
+
+/**
+ * The percentiles of every requested hour or day, as one line for each of the 5 values of `split` with the most requests; the largest line
+ * first. `totalOf` has the percentile of the whole time, where it is known.
+ */
+export const linesOf = (
+  reply: Series,
+  unit: "hour" | "day",
+  split: Dimension | undefined,
+  measure: LineName,
+  totalOf: (value: string) => number | undefined,
+  dayOf: DayOf = (time) => time
+): Stack => {
+  const { placeOf, times } = timesOf(reply, unit, dayOf)
+  const found = Map.groupBy(reply.rows, (row) => split === undefined ? "" : valueOf(row, split))
+  const requestsOf = (rows: ReadonlyArray<UsageRow>) => rows.reduce((sum, { requests }) => sum + requests, 0)
+  const parts = [...found]
+    .toSorted(([a, x], [b, y]) => requestsOf(y) - requestsOf(x) || (a < b ? -1 : 1))
+    .slice(0, mostLines)
+    .map(([value, rows]): Part => {
+      const values = times.map((): number | null => null)
+      for (const row of rows) {
+        const place = placeOf(row)
+        if (place !== undefined) values[place] = row[measure]
+      }
+      return { value, row: rows[0], values, total: totalOf(value) }
+    })
+  return { times, parts: parts.toSorted((a, b) => (b.total ?? 0) - (a.total ?? 0)) }
 }
 
 /** The bars of every requested hour or day, whose parts are tokens of prompts. */
@@ -131,13 +205,13 @@ export const cacheStackOf = (reply: Series, unit: "hour" | "day", dayOf: DayOf =
     const tokens = cacheOf(row)
     if (place !== undefined) { for (const { value, values } of parts) values[place]! += tokens[value] }
   }
-  return { times, parts }
+  return { times, parts: withSums(parts) }
 }
 
 /** The tops of stacked parts, the whole bar first: each is drawn over the one before. */
 export const topsOf = ({ parts, times }: Stack): ReadonlyArray<ReadonlyArray<number>> => {
   const below = times.map(() => 0)
-  const tops = parts.map(({ values }) => values.map((value, place) => (below[place]! += value)))
+  const tops = parts.map(({ values }) => values.map((value, place) => (below[place]! += value ?? 0)))
   return tops.toReversed()
 }
 
