@@ -14,8 +14,8 @@ import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { linkTo, type Query } from "../../state/route.ts"
 import { dayLength, endOfHour, hoursOf, isoHour } from "./hours.ts"
-import { type TopBy, topOf, TopTable } from "./Top.tsx"
 import { slownessOf } from "./slow.ts"
+import { type TopBy, topOf, TopTable } from "./Top.tsx"
 
 /** How often figures of a day are read again, in milliseconds. */
 const readEvery = 15_000
