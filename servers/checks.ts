@@ -326,11 +326,12 @@ export const checkServer = async (
             : {}
           const question = { turns: hello, maxTokens: 600, temperature: 1, seed: 5, thinking }
           const got = await via(api, "thinker", question, streamed, upstream)
-          isAnswered(got)
-          if (thinking === "off" && driver !== "openai") {
+          if (driver !== "openai") {
             const own = await direct("thinker", question)
-            lacksUnless(own.thinking === "", "it thinks all the same", own, got)
+            lacksUnless(own.status === 200, "it takes no words about thinking", own, got)
+            if (thinking === "off") lacksUnless(own.thinking === "", "it thinks all the same", own, got)
           }
+          isAnswered(got)
           holds(/^[a-z" ]+$/.test(got.text.trim()), "a text that is not the answer alone", got)
           holds(
             (got.thinking !== "") === (thinking !== "off"),

@@ -253,7 +253,9 @@ const litellm = async (): Promise<RealServer> => {
     const { url } = await behind.serving(model)
     list.push({
       model_name: model,
-      litellm_params: { model: `openai/${model}`, api_base: `${url}/v1`, api_key: "none" }
+      litellm_params: { model: `openai/${model}`, api_base: `${url}/v1`, api_key: "none" },
+      // It refuses words about thinking for models of which it does not know this.
+      ...("thinks" in models[model] ? { model_info: { supports_reasoning: true } } : {})
     })
   }
   // JSON is YAML.

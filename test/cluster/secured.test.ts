@@ -188,7 +188,7 @@ describe("two nodes over a store with TLS and a user with few rights", () => {
     for (const { running, url } of cluster.nodes) {
       await running.printed(/runtime\.account_max_inflight/)
       await untilHolds(async () => (await fetch(`${url}/readyz`)).status === 503)
-      assert.include(await (await fetch(`${url}/readyz`)).text(), "its log names the field")
+      assert.include(await (await fetch(`${url}/readyz`)).text(), "invalid for this node")
       assert.strictEqual((await fetch(`${url}/healthz`)).status, 200)
       assert.strictEqual(textOf(await chat(url, "!say still")), "still")
     }

@@ -15,7 +15,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core"
 import { AdminApi } from "../../src/server/OperatorApi.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { pictureBrowser } from "./chromium.ts"
-import { now } from "./pictures/data.ts"
+import { accounts, keys, now } from "./pictures/data.ts"
 import { fixedReply, startFixed, typefaces } from "./pictures/server.ts"
 import { launch, settled } from "./support.ts"
 
@@ -38,9 +38,13 @@ const pages = [
   ["usage-by-key", "usage?by=key"],
   ["playground", "playground"],
   ["keys", "keys"],
+  ["key", `keys/${keys[0]!.id}`],
   ["models", "models"],
+  ["model", "models/gpt-4o"],
   ["accounts", "accounts"],
+  ["account", `accounts/${encodeURIComponent(accounts[0]!.identifier)}`],
   ["upstreams", "upstreams"],
+  ["upstream", "upstreams/hosted"],
   ["routes", "routes"],
   ["settings", "settings"],
   ["webhooks", "webhooks"],

@@ -374,7 +374,7 @@ export const failed = {
   error: "upstream_empty_output",
   bill: null,
   fallback: null,
-  error_message: "The upstream's reply was empty.",
+  error_message: "The reply of the upstream was empty.",
   fault: "upstream",
   finish: null,
   attempts: 3,
@@ -399,7 +399,7 @@ export const failed = {
     headers: { "content-type": "application/json" },
     frames: [{
       at_ms: 1_503,
-      data: JSON.stringify({ error: { message: "The upstream's reply was empty.", code: "upstream_empty_output" } })
+      data: JSON.stringify({ error: { message: "The reply of the upstream was empty.", code: "upstream_empty_output" } })
     }],
     truncated: false,
     text: "",

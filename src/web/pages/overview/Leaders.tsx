@@ -7,9 +7,7 @@ import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { topOf, TopTable } from "../nouns/Top.tsx"
-import { readTodayEvery, useToday } from "./today.ts"
-
-const mostShown = 3
+import { mostShown, readTodayEvery, useToday } from "./today.ts"
 
 const Leading = ({ by, name }: { readonly by: "key" | "model"; readonly name: string }) => {
   const { usage: u } = useTexts()

@@ -9,14 +9,17 @@ import { isoHour } from "../nouns/hours.ts"
 /** How often it is read again, in milliseconds. */
 export const readTodayEvery = 30_000
 
-/** The most keys or models that are looked at. */
-const mostRows = 1_000
+/** The keys and models that are shown. */
+export const mostShown = 3
 
-/** The usage of today by keys or models, the one with the most tokens first. */
+/** The usage of today, and the keys or models that cost most, or have the most tokens where none has a price. */
 export const useToday = (by: "key" | "model") => {
   const day = dayIn(Date.now())
   return useMemo(
-    () => Admin.query("admin-usage", "query", { query: { by, from: isoHour(dayStart(day)), limit: String(mostRows) } }),
+    () =>
+      Admin.query("admin-usage", "query", {
+        query: { by, from: isoHour(dayStart(day)), sort: "cost", limit: String(mostShown) }
+      }),
     [by, day]
   )
 }
