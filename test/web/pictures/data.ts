@@ -399,7 +399,9 @@ export const failed = {
     headers: { "content-type": "application/json" },
     frames: [{
       at_ms: 1_503,
-      data: JSON.stringify({ error: { message: "The reply of the upstream was empty.", code: "upstream_empty_output" } })
+      data: JSON.stringify({
+        error: { message: "The reply of the upstream was empty.", code: "upstream_empty_output" }
+      })
     }],
     truncated: false,
     text: "",
