@@ -23,13 +23,22 @@ afterAll(async () => {
 
 type LiveEvent = typeof AdminEvent.Type
 
+/** The page has the list of requests, so that another question for it is a reload. */
+const hasList = (page: Watched["page"]) =>
+  page.waitForResponse((response) => response.url().includes("/admin/requests?"))
+
 /** Opens a page whose first connection sends these events, without their ids, and closes; the next connection is to the gateway. */
-const openAfter = async (route: string, events: ReadonlyArray<LiveEvent>): Promise<Watched> => {
+const openAfter = async (
+  route: string,
+  events: ReadonlyArray<LiveEvent>,
+  ready: (page: Watched["page"]) => Promise<unknown> = () => Promise.resolve()
+): Promise<Watched> => {
   const watched = await open(browser, `${gateway.url}/console/#/${route}`)
+  const isReady = ready(watched.page)
   const text = events.map(({ data, event }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("")
   await watched.page.route(
     "**/admin/events",
-    (asked) => asked.fulfill({ contentType: "text/event-stream", body: text }),
+    (asked) => isReady.then(() => asked.fulfill({ contentType: "text/event-stream", body: text })),
     { times: 1 }
   )
   return watched
@@ -81,7 +90,7 @@ describe("the console after a reconnection", () => {
       event: "requests",
       id: "1",
       data: { items: [], more: true }
-    }])
+    }], hasList)
     let asked = 0
     const again = page.waitForRequest((request) => request.url().includes("/admin/requests?") && ++asked === 2)
     await signIn(page)
