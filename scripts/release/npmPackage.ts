@@ -1,7 +1,7 @@
 // The npm package: the library as ES modules with types, and the service as one file behind a launcher that rejects an older Node. The
 // library imports Effect, its platform and the store's client from the app; the service bundles them.
 import { execFile } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import type { SourceMapPayload } from "node:module"
 import { tmpdir } from "node:os"
 import path from "node:path"
@@ -74,11 +74,18 @@ const types = async (): Promise<Array<[string, Uint8Array]>> => {
         throw new Error(`the declarations were not made:\n${error.stdout}`)
       }
     )
-    return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".d.ts"))
-      .map((file): [string, Uint8Array] => {
-        const text = sortUnions(file, readFileSync(path.join(folder, file), "utf8"))
-        return [`types/${file.replaceAll(path.sep, "/")}`, Buffer.from(text)]
-      })
+    // What no entry point leads to, no app can import.
+    const files = new Map<string, Buffer>()
+    const read = (file: string): void => {
+      if (files.has(file)) return
+      const text = sortUnions(file, readFileSync(path.join(folder, file), "utf8"))
+      files.set(file, Buffer.from(text))
+      for (const [, target = ""] of text.matchAll(/["'](\.{1,2}\/[^"']+)\.[jt]s["']/g)) {
+        read(path.posix.join(path.posix.dirname(file), `${target}.d.ts`))
+      }
+    }
+    for (const name of entries) read(`src/${name}.d.ts`)
+    return Array.from(files, ([file, text]) => [`types/${file}`, text])
   } finally {
     rmSync(folder, { recursive: true })
   }
