@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import { statSync, unlinkSync } from "node:fs"
 import { dirname } from "node:path"
 import type { DatabaseSync } from "node:sqlite"
-import { ForeignDatabase, prepareDatabase } from "./sqliteFile.ts"
+import { ForeignDatabase, prepareDatabase } from "./sqliteLayout.ts"
 
 /** The file cannot be used. */
 export class UsageFileError extends Schema.TaggedError<UsageFileError>()("UsageFileError", {

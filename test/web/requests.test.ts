@@ -180,6 +180,10 @@ describe("the list of requests", () => {
     // In the narrower window each row has a second line.
     for (const [width, height] of [[1440, 32], [1024, 52]] as const) {
       await page.setViewportSize({ width, height: 900 })
+      // The table follows the window once the page has heard of it.
+      await page.waitForFunction(
+        `Math.round(document.querySelector("main tbody tr").getBoundingClientRect().height) === ${height}`
+      )
       const shape = await table().evaluate((element) => {
         const box = element.parentElement!
         return [
