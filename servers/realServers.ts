@@ -69,10 +69,12 @@ interface OwnProcess {
   readonly args: (model: ModelName, port: number) => ReadonlyArray<string>
   readonly env?: NodeJS.ProcessEnv
   readonly cwd?: string
+  /** The most that run; the one that was asked for longest ago ends. Without it all of them run. */
+  readonly most?: number
 }
 
 /** Processes that serve a model each, at an address that stays the same. */
-const processes = (server: string, { args, command, cwd, env }: OwnProcess) => {
+const processes = (server: string, { args, command, cwd, env, most = Infinity }: OwnProcess) => {
   const logs = path.join(cache, "logs")
   mkdirSync(logs, { recursive: true })
   const ports = new Map<ModelName, number>()
@@ -91,8 +93,12 @@ const processes = (server: string, { args, command, cwd, env }: OwnProcess) => {
     })
   }
   const serving = async (model: ModelName) => {
-    if (!running.has(model)) running.set(model, launch(model))
-    await running.get(model)
+    const own = running.get(model) ?? launch(model)
+    // The one that is asked for last is the last of the map.
+    running.delete(model)
+    running.set(model, own)
+    if (running.size > most) await kill([...running.keys()][0]!)
+    await own
     return { url: urlOf(model), model }
   }
   const kill = async (model: ModelName) => {
@@ -137,7 +143,9 @@ const vllm = async (): Promise<RealServer> => {
     args: (model, port) => [
       ...`serve ${model} --host 127.0.0.1 --port ${port} --dtype float32 --enforce-eager`.split(" "),
       "--max-model-len",
-      String(model === "agent" ? contextWindow : 4096),
+      String(windowOf(model)),
+      // Blocks of 128 tokens.
+      ..."--num-gpu-blocks-override 160 --max-num-seqs 4".split(" "),
       ...(model === "embedder" || model === "ranker"
         ? ["--runner", "pooling"]
         : ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]),
@@ -150,7 +158,9 @@ const vllm = async (): Promise<RealServer> => {
       HF_HUB_OFFLINE: "1",
       OMP_NUM_THREADS: "1"
     },
-    cwd: modelsFolder
+    cwd: modelsFolder,
+    // Each takes two gigabytes.
+    most: 6
   })
   return {
     name: "vLLM",
