@@ -26,7 +26,7 @@ import { inlineReasoning } from "../server/inlineReasoning.ts"
 import { usageOf } from "../server/usage.ts"
 import { toolCallsOf } from "../usageDetails.ts"
 import { replyErrorFacts } from "./errorFacts.ts"
-import { eventsOf } from "./eventsOf.ts"
+import { eventsOf, lastTypeOf } from "./eventsOf.ts"
 
 /** How the events of a reply are read. */
 export interface EventOptions {
@@ -234,7 +234,9 @@ class EventDecoder implements ChunkDecoder {
     out.push(UpstreamExtra("responses", placeOf(type, event), kept))
   }
 
-  #response(type: string, event: JsonRecord, response: JsonRecord, out: Array<UpstreamEvent>): void {
+  #response(named: string, event: JsonRecord, response: JsonRecord, out: Array<UpstreamEvent>): void {
+    // vLLM calls the last event of every response completed; the status tells.
+    const type = named === "response.completed" ? lastTypeOf(response) : named
     switch (type) {
       case "response.completed":
       case "response.incomplete":

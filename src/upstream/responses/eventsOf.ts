@@ -94,7 +94,10 @@ const lastTypes: ReadonlyMap<unknown, string> = new Map([
   ["cancelled", "response.cancelled"]
 ])
 
-/** The events of a whole response, numbered from 0. Servers that leave out the status have finished. */
+/** The name of a response's last event, by its status. Servers that leave out the status have finished. */
+export const lastTypeOf = ({ status }: JsonRecord): string => lastTypes.get(status) ?? "response.completed"
+
+/** The events of a whole response, numbered from 0. */
 export function* eventsOf(response: JsonRecord): Generator<Event> {
   let sequence_number = 0
   const started = { ...response, status: "in_progress", output: [], usage: null }
@@ -103,6 +106,5 @@ export function* eventsOf(response: JsonRecord): Generator<Event> {
   for (const [index, item] of records(response["output"]).entries()) {
     for (const event of itemEvents(item, index)) yield { ...event, sequence_number: sequence_number++ }
   }
-  const type = lastTypes.get(response["status"]) ?? "response.completed"
-  yield { type, sequence_number, response }
+  yield { type: lastTypeOf(response), sequence_number, response }
 }

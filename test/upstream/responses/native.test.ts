@@ -460,6 +460,21 @@ describe("a reply", () => {
     assert.deepStrictEqual((await stream({ input: "Hi" })).map(shown), eventsOf(cut).map(expected))
   })
 
+  it("is incomplete by its status, whatever the server calls its last event", async () => {
+    const cut = responseOf([messageItem("So far")], {
+      status: "incomplete",
+      incomplete_details: { reason: "max_output_tokens" }
+    })
+    const called = eventsOf(cut).map((event) =>
+      "response" in event && event.type === "response.incomplete"
+        ? { ...event, type: "response.completed" }
+        : event
+    )
+    assert.strictEqual(called.at(-1)?.type, "response.completed")
+    server.answer(() => ({ pieces: [events(...called)] }))
+    assert.deepStrictEqual((await stream({ input: "Hi" })).map(shown), eventsOf(cut).map(expected))
+  })
+
   it("ends at the caller's stop sequence", async () => {
     server.answer(() => said("one END two"))
     const reply = await ask({ input: "Hi", stop: ["END"] })
