@@ -91,7 +91,7 @@ const costLimitsWithoutPrices = ({ key_records, prices }: Decoded): ReadonlyArra
   return [
     `${
       listed(limited.map(([id]) => `key_records.${id}`))
-    }: a limit of cost without any price refuses every request of the key: set prices`
+    }: a cost limit without any price refuses every request of the key: set prices`
   ]
 }
 

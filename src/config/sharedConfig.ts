@@ -54,7 +54,7 @@ const watchPause = 10_000
 
 const notGenuine =
   "the configuration in the store is older than its revision says, or of a version that proves none: " +
-  "write the right one by config restore FILE --force"
+  "write the right one with store restore FILE --force"
 
 interface Revision {
   readonly revision: number

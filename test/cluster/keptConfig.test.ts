@@ -87,9 +87,9 @@ describe("a backup of the shared configuration", () => {
       const folder = at("one")
       const node = yield* startNode(server, "one", folder)
       yield* node.setKeys("of the file", "a key of an operator")
-      const config = (...args: ReadonlyArray<string>) =>
+      const store = (...args: ReadonlyArray<string>) =>
         Effect.promise(() =>
-          run(["config", ...args], {
+          run(["store", ...args], {
             env: {
               GATEWAY_STORE_URL: server.url,
               GATEWAY_STORE_KEY: storeKey,
@@ -99,7 +99,7 @@ describe("a backup of the shared configuration", () => {
           })
         )
       const [file, offline] = [at("backup"), at("offline")]
-      const saved = yield* config("backup", file)
+      const saved = yield* store("backup", file)
       assert.deepStrictEqual(saved, {
         code: 0,
         signal: null,
@@ -109,26 +109,26 @@ describe("a backup of the shared configuration", () => {
       assert.strictEqual(statSync(file).mode & 0o777, 0o600)
       assert.notInclude(Buffer.from(readFileSync(file, "utf8"), "base64url").toString("latin1"), "operator")
       yield* node.setKeys("another key")
-      const refused = yield* config("restore", file)
+      const refused = yield* store("restore", file)
       assert.deepStrictEqual([refused.code, refused.stdout], [1, ""])
       assert.strictEqual(refused.stderr, "the store has a configuration (revision 3): --force replaces it\n")
-      const forced = yield* config("restore", file, "--force")
+      const forced = yield* store("restore", file, "--force")
       assert.deepStrictEqual([forced.code, forced.stdout], [0, `${file}: in the store as revision 4\n`])
       yield* until(() => node.keys().join() === "of the file,a key of an operator")
       // The node has added a record of the key that the restoration removed.
       yield* until(() => node.store.shared?.revision() === 5 && node.store.shared.keptIn() !== undefined)
       yield* node.stop
       yield* empty(server)
-      const none = yield* config("backup", at("none"))
+      const none = yield* store("backup", at("none"))
       assert.strictEqual(none.stderr, "the store has no configuration: --offline takes that of the data folder\n")
       assert.isFalse(existsSync(at("none")))
-      const ofFolder = yield* config("backup", "--offline", offline)
+      const ofFolder = yield* store("backup", "--offline", offline)
       assert.strictEqual(ofFolder.stdout, `${offline}: revision 5 of the shared configuration\n`)
-      assert.strictEqual((yield* config("restore", offline)).stdout, `${offline}: in the store as revision 5\n`)
+      assert.strictEqual((yield* store("restore", offline)).stdout, `${offline}: in the store as revision 5\n`)
       const after = yield* startNode(server, "two", undefined)
       assert.deepStrictEqual(after.keys(), ["of the file", "a key of an operator"])
       writeFileSync(file, "no backup")
-      assert.include((yield* config("restore", file)).stderr, `${file} is no backup`)
+      assert.include((yield* store("restore", file)).stderr, `${file} is no backup`)
     }))
 })
 

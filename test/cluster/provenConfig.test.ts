@@ -149,7 +149,7 @@ describe("the shared configuration, after somebody without the key has written",
       const { before, one, say, server, two } = yield* deleted
       const cli = (...args: ReadonlyArray<string>) =>
         Effect.promise(() =>
-          run(["config", ...args], {
+          run(["store", ...args], {
             env: { GATEWAY_STORE_URL: server.url, GATEWAY_STORE_KEY: storeKey, GATEWAY_STORE_TIMEOUT_MS: "1500" }
           })
         )
@@ -159,7 +159,7 @@ describe("the shared configuration, after somebody without the key has written",
       yield* say("HSET", config, "document", before.document, "revision", "9")
       yield* say("HSET", limits, "revision", "9")
       const { message } = yield* Effect.flip(startNode(server, "three"))
-      assert.include(message, "config restore FILE --force")
+      assert.include(message, "store restore FILE --force")
       assert.strictEqual((yield* cli("restore", file, "--force")).code, 0)
       assert.strictEqual((yield* startNode(server, "three")).keys(), "first")
     }).pipe(Effect.scoped))

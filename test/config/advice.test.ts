@@ -53,7 +53,7 @@ describe("the advice on a configuration", () => {
       keys: ["a-key"],
       key_records: { [id]: { limits: [{ window: "day", cost: 5 }] } }
     })
-    assert.match(warnings.join(), new RegExp(`^key_records\\.${id}: a limit of cost without any price refuses every`))
+    assert.match(warnings.join(), new RegExp(`^key_records\\.${id}: a cost limit without any price refuses every`))
   })
 
   it.each([

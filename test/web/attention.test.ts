@@ -153,5 +153,5 @@ it("a key that has used 80 % of a budget is counted beside the page of keys, and
   const first = rows.findIndex((text) => text.startsWith("Key"))
   assert.strictEqual(more - first, 8)
   assert.isTrue(rows.slice(first, more + 1).every((text) => text.startsWith("Key")))
-  assert.isTrue(rows.slice(more + 1).some((text) => text.startsWith("Error") || text.startsWith("Callers")))
+  assert.isTrue(rows.slice(more + 1).some((text) => text.startsWith("Error") || text.startsWith("Clients")))
 })

@@ -50,7 +50,7 @@ it("overview: it names settings that do nothing, with their places and what to d
   const attention = page.getByRole("region", { name: "Needs attention" })
   const row = attention.getByRole("listitem").filter({ hasText: "key_records." })
   await row.getByText("Warning").waitFor()
-  await row.getByText(/a limit of cost without any price refuses every request of the key: set prices/).waitFor()
+  await row.getByText(/a cost limit without any price refuses every request of the key: set prices/).waitFor()
   assert.strictEqual(await row.getByRole("link").first().getAttribute("href"), "#/settings")
   await row.getByRole("link").first().click()
   const listed = page.getByRole("region", { name: "Warnings" }).getByRole("listitem")
@@ -80,7 +80,7 @@ it("overview: it is calm until something fails, and every figure leads to what i
   assert.strictEqual(await error.getAttribute("href"), "#/requests?range=1h&code=%22model_not_found%22")
   // What callers are at fault for stands at the end, in a group of its own.
   const last = attention.getByRole("list").first().locator(":scope > li").last()
-  await last.getByText("Callers", { exact: true }).waitFor()
+  await last.getByText("Clients", { exact: true }).waitFor()
   await last.getByText("– 1 time").waitFor()
   // One row for each upstream, which leads to its page.
   const upstream = page.getByRole("region", { name: "Upstreams" }).getByRole("row").nth(1)

@@ -249,8 +249,8 @@ describe("the list of requests", () => {
       ["Time", "Outcome", "Model", "Key", "Answered by", "First", "Duration↑", "In", "Out"]
     )
     await button("Columns").click()
-    await page.getByRole("menuitemcheckbox", { name: "Tries" }).click()
-    await table().getByRole("columnheader", { name: "Tries" }).waitFor()
+    await page.getByRole("menuitemcheckbox", { name: "Attempts" }).click()
+    await table().getByRole("columnheader", { name: "Attempts" }).waitFor()
     assert.match(page.url(), /columns=tries/)
     // Answered requests have their sign alone, failed ones their code and status.
     await table().getByRole("columnheader", { name: "Duration" }).getByRole("button").click()

@@ -233,7 +233,7 @@ const backupFile = Argument.Path("file").pipe(
   Argument.withDescription("The backup: one file, encrypted with the store key")
 )
 
-const configBackupCommand = Command.make(
+const storeBackupCommand = Command.make(
   "backup",
   {
     file: backupFile,
@@ -249,11 +249,11 @@ const configBackupCommand = Command.make(
   }, Effect.provide(quiet))
 ).pipe(
   Command.withDescription(
-    "Back up the configuration that nodes share in a store to a file; the command backup is for this machine's files"
+    "Back up the configuration that nodes share in a store to a file. The files of this machine: backup"
   )
 )
 
-const configRestoreCommand = Command.make(
+const storeRestoreCommand = Command.make(
   "restore",
   {
     file: backupFile,
@@ -267,11 +267,11 @@ const configRestoreCommand = Command.make(
     const revision = yield* Effect.scoped(withStore(currentVersion, restoreStore(file, force)))
     yield* Console.log(`${file}: in the store as revision ${revision}`)
   }, Effect.provide(quiet))
-).pipe(Command.withDescription("Restore a backup to an empty store; the command restore is for this machine's files"))
+).pipe(Command.withDescription("Restore a backup to an empty store. The files of this machine: restore"))
 
-const configCommand = Command.make("config").pipe(
-  Command.withDescription("Back up and restore the configuration that the nodes of a store share"),
-  Command.withSubcommands([configBackupCommand, configRestoreCommand]),
+const storeCommand = Command.make("store").pipe(
+  Command.withDescription("Back up and restore the configuration that nodes share in a store"),
+  Command.withSubcommands([storeBackupCommand, storeRestoreCommand]),
   Command.provide(Environment.layer)
 )
 
@@ -408,7 +408,7 @@ const backupCommand = Command.make(
 ).pipe(
   Command.provide(Environment.layer),
   Command.withDescription(
-    "Back up the configuration and data directory of this machine, even while the gateway runs; the backup contains secrets"
+    "Back up the configuration and data directory of this machine, even while the gateway runs; the backup contains secrets. What nodes share: store backup"
   )
 )
 
@@ -433,7 +433,9 @@ const restoreCommand = Command.make(
   })
 ).pipe(
   Command.provide(Environment.layer),
-  Command.withDescription("Restore a backup to the configuration and data directory of this machine")
+  Command.withDescription(
+    "Restore a backup to the configuration and data directory of this machine. What nodes share: store restore"
+  )
 )
 
 export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
@@ -449,7 +451,7 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     webhooksCommand,
     backupCommand,
     restoreCommand,
-    configCommand,
+    storeCommand,
     replayCommand,
     sieveCommand,
     runAgentCommand,

@@ -7,9 +7,15 @@ import type { Page } from "./route.ts"
 export const helpAddress = (page: string, row?: string): string =>
   `../help/${page}${row === undefined ? "" : `#${row}`}`
 
+/** Pages of what runs; the others are of what is configured. */
+const running: ReadonlyArray<Page> = ["overview", "requests", "playground", "usage", "samples", "about"]
+
 /** The address of the section about a page of the console. */
 export const pageHelp = (page: Page): string =>
-  helpAddress("operate/console", page === "transfer" ? "import-and-export" : page)
+  helpAddress(
+    `operate/console${running.includes(page) ? "" : "-entries"}`,
+    page === "transfer" ? "import-and-export" : page
+  )
 
 /** The address of what the documents say about a setting. */
 export const settingHelp = (path: string): string => helpAddress("reference/configuration", path)

@@ -148,9 +148,9 @@ const percentiles = {
   tokens_per_second_p50: "Tokens/s p50"
 }
 
-/** Keys of usage that are no business keys. */
+/** Keys of usage that are not gateway keys. */
 const specialKeys: Readonly<Record<string, string>> = {
-  direct: "own tokens and unknown keys",
+  direct: "direct tokens and unknown keys",
   embedded: "the embedding app",
   none: "no valid key"
 }
@@ -434,13 +434,13 @@ export const en = {
       keys: "Key",
       requests: "Error",
       settings: "Setting",
-      callers: "Callers"
+      callers: "Clients"
     },
     accountCount: (n: number) => count(n, "account", "accounts"),
     which: "Which ones",
     first: "first",
     hoursOf: (name: string) => `Requests of ${name} in each hour`,
-    tryRate: "Tries a minute",
+    tryRate: "Attempts a minute",
     p95Name: "First, p95",
     day: "Last 24 hours",
     waits: "Waiting",
@@ -491,9 +491,9 @@ export const en = {
     out: "Out",
     columns: "Columns",
     extras: {
-      style: "Style",
+      style: "API",
       finish: "Finish",
-      tries: "Tries",
+      tries: "Attempts",
       rate: "Tokens/s",
       wait: "Wait",
       total: "Tokens"
@@ -508,7 +508,7 @@ export const en = {
     outcomes: (name: string) => outcomeNames[name] ?? name,
     states: (name: string) => stateNames[name] ?? name,
     /** Keys that are no entries of the list of keys. */
-    keyNames: (id: string) => id === "direct" ? "Own token or unknown key" : id,
+    keyNames: (id: string) => id === "direct" ? "Direct token or unknown key" : id,
     keyId: (name: string) => `the id of ${name}`,
     filters: "Filters",
     filtersUsed: (n: number) => n === 0 ? "Filters" : `Filters (${n})`,
@@ -621,7 +621,7 @@ export const en = {
     framesOf: (name: string) => `${name}: frames over time`,
     spans: { queue: "Queue", try: "Waiting for the first event", stream: "Stream", gateway: "Gateway" },
     spanIs: (what: string, place: number | undefined, outcome: string, from: string, to: string, length: string) =>
-      `${place === undefined ? "" : `Try ${place}: `}${what}${
+      `${place === undefined ? "" : `Attempt ${place}: `}${what}${
         outcome === "" ? "" : `, ${outcome}`
       }. ${from} to ${to}, ${length}`,
     binIs: (from: string, to: string, frames: number, rate: string | undefined) =>
@@ -629,7 +629,7 @@ export const en = {
     gaps: "Gaps",
     gapKinds: {
       silence: "No frame from the upstream",
-      between: "Between two tries",
+      between: "Between two attempts",
       behind: "The client receives the rest"
     },
     gapIs: (what: string, length: string, from: string) => `${what} for ${length}, from ${from}`,
@@ -670,7 +670,7 @@ export const en = {
     id: "Request id",
     keyless: (key: string) =>
       key === "direct"
-        ? "Own tokens and unknown keys"
+        ? "Direct tokens and unknown keys"
         : key === "none"
         ? "No valid key"
         : key === "embedded"
@@ -689,7 +689,7 @@ export const en = {
     notDecoded: "The request could not be decoded, so there is no conversation.",
     noRounds: "No request was sent to the upstream.",
     round: (n: number, label: string) => `Round ${n}: ${label}`,
-    tryIs: (n: number) => `Try ${n}`,
+    tryIs: (n: number) => `Attempt ${n}`,
     noStatus: "no reply yet",
     sent: "Sent",
     received: "Received",
@@ -741,7 +741,7 @@ export const en = {
       quota: "another account answered, because the last one was at a limit of its server",
       budget: "another account answered, because the last one had used its budget",
       disabled: "another account answered, because the last one was disabled or removed",
-      pinned: "another account answered, because the caller named it",
+      pinned: "another account answered, because the client named it",
       priority: "another account answered, because it comes before the last one",
       target: "another upstream or model answered than in the last turn"
     },
@@ -979,7 +979,7 @@ export const en = {
     total: (n: number) => count(n, "account", "accounts"),
     empty: "There are no accounts yet. Add some to let the gateway answer.",
     emptyBuiltIn:
-      "There are no accounts. The built-in answers need no account; add some to use an upstream that signs in.",
+      "There are no accounts. The built-in upstream needs no account; add some to use an upstream that signs in.",
     emptyServed: "There are no accounts. The upstreams answer without any.",
     noneFound: "No account matches.",
     batchDone: (action: keyof typeof batchWords, changed: number, failed: number) =>
@@ -1091,7 +1091,7 @@ export const en = {
   models: {
     ...words,
     fields: (path: string) => priceFields[path],
-    lead: "Each name that callers may use. A price that is missing counts as 0.",
+    lead: "Each name that clients may use. A price that is missing counts as 0.",
     allModels: "All models",
     kind: "Kind",
     everyKind: "All",
@@ -1107,7 +1107,7 @@ export const en = {
     },
     missingOf: (fields: string) => `${fields}: missing`,
     needed: "a budget needs a price",
-    neededHint: "A key with a limit of cost may ask for this model, and such requests are refused.",
+    neededHint: "A key with a cost limit may ask for this model, and such requests are refused.",
     since: (day: string) => `since ${day}`,
     nextPrice: (day: string, price: string) => `from ${day}: ${price}`,
     byDate: "Prices by their dates",

@@ -163,7 +163,7 @@ describe("the course of a request in the console", () => {
 
   it("leads from a time to the frames of both sides, by keyboard too", async () => {
     draw(<Course record={recordOf(600)} />)
-    await page.getByRole("button", { name: /^Try 1: Stream, ada@example.com: Answered/ }).click()
+    await page.getByRole("button", { name: /^Attempt 1: Stream, ada@example.com: Answered/ }).click()
     await expect.element(frames("Upstream").getByRole("button", { name: `" 1"`, exact: true })).toHaveFocus()
     const bins = page.getByRole("group", { name: "To the client: frames over time" })
     const first = bins.getByRole("button", { name: "0 ms to 10 ms: 10 frames" })

@@ -33,17 +33,17 @@ const cases: ReadonlyArray<readonly [given: Partial<Cache>, english: string, chi
   [
     { result: "hit", read: 8_500, predicted: 8_400 },
     "8,500 of 9,000 prompt tokens were read.",
-    "提示的 9,000 个 Token 中读取了 8,500 个。"
+    "提示词的 9,000 个 Token 中读取了 8,500 个。"
   ],
   [
     { result: "hit", read: 600 },
     "600 of 9,000 prompt tokens were read.",
-    "提示的 9,000 个 Token 中读取了 600 个。"
+    "提示词的 9,000 个 Token 中读取了 600 个。"
   ],
   [
     { result: "partial", read: 3_000, predicted: 8_400, reason: "not_kept" },
     "3,000 of 8,400 expected tokens were read: the server no longer had the prompt.",
-    "预期的 8,400 个 Token 中读取了 3,000 个：服务器已不再保留该提示。"
+    "预期的 8,400 个 Token 中读取了 3,000 个：服务器已不再保留该提示词。"
   ],
   [
     { reason: "first_turn" },
@@ -58,7 +58,7 @@ const cases: ReadonlyArray<readonly [given: Partial<Cache>, english: string, chi
   [
     { reason: "too_small" },
     "Nothing was read: the prompt is shorter than those that the server keeps.",
-    "没有读取：提示短于服务器保留的最小长度。"
+    "没有读取：提示词短于服务器保留的最小长度。"
   ],
   [
     { reason: "moved", because: "full" },
@@ -77,9 +77,13 @@ const cases: ReadonlyArray<readonly [given: Partial<Cache>, english: string, chi
     "zebra"
   ],
   [{ ...miss, reason: "changed", at: "tools[1]" }, "Missed: tools[1] changed.", "未命中：tools[1] 有改动。"],
-  [{ reason: "changed", at: "system" }, "Nothing was read: the system prompt changed.", "没有读取：系统提示有改动。"],
+  [{ reason: "changed", at: "system" }, "Nothing was read: the system prompt changed.", "没有读取：系统提示词有改动。"],
   [{ ...miss, reason: "changed", at: "messages[3]" }, "Missed: messages[3] changed.", "未命中：messages[3] 有改动。"],
-  [{ ...miss, reason: "not_kept" }, "Missed: the server no longer had the prompt.", "未命中：服务器已不再保留该提示。"]
+  [
+    { ...miss, reason: "not_kept" },
+    "Missed: the server no longer had the prompt.",
+    "未命中：服务器已不再保留该提示词。"
+  ]
 ]
 
 describe("the sentence about the prompt cache in the console", () => {

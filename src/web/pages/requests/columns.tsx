@@ -162,7 +162,7 @@ export const columnsOf = (
       cell: ({ style }) => <Pick filter="style" value={style} title={t.styles(style)}>{t.shortStyles(style)}</Pick>
     },
     finish: { name: t.extras.finish, rank: 3, width: "6rem", cell: ({ finish }) => finish ?? "–" },
-    tries: { name: t.extras.tries, rank: 3, number: true, width: "4rem", cell: ({ attempts }) => number(attempts) },
+    tries: { name: t.extras.tries, rank: 3, number: true, width: "5.2rem", cell: ({ attempts }) => number(attempts) },
     rate: {
       name: t.extras.rate,
       rank: 3,
