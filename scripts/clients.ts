@@ -41,7 +41,7 @@ export const clients: ReadonlyArray<Client> = [
   },
   {
     name: "Claude Code",
-    api: "messages",
+    api: "Messages",
     package: "@anthropic-ai/claude-code",
     version: "2.1.332",
     command: ["claude", "-p"],
@@ -50,7 +50,7 @@ export const clients: ReadonlyArray<Client> = [
   },
   {
     name: "gemini-cli",
-    api: "content generation",
+    api: "Gemini",
     package: "@google/gemini-cli",
     version: "0.61.0",
     command: ["gemini", "-p"],
@@ -60,7 +60,7 @@ export const clients: ReadonlyArray<Client> = [
   },
   {
     name: "qwen-code",
-    api: "chat completions",
+    api: "Chat Completions",
     package: "@qwen-code/qwen-code",
     version: "0.24.4",
     command: ["qwen", "-p"],
@@ -69,7 +69,7 @@ export const clients: ReadonlyArray<Client> = [
   },
   {
     name: "opencode",
-    api: "chat completions",
+    api: "Chat Completions",
     package: "opencode-ai",
     version: "1.18.33",
     command: ["opencode", "run"],
@@ -77,7 +77,7 @@ export const clients: ReadonlyArray<Client> = [
   },
   {
     name: "pi",
-    api: "chat completions",
+    api: "Chat Completions",
     package: "@mariozechner/pi-coding-agent",
     version: "0.73.1",
     command: ["pi", "-p"],

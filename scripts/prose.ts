@@ -36,11 +36,24 @@ const phrases: ReadonlyArray<readonly [phrase: RegExp, advice: string]> = [
   [/\b(?:is|are) (?:that|those) of\b/gi, "repeat the noun"],
   [/\b(?:exists?|configured|there) already\b/gi, "put already before the verb"],
   [/\bbase address/gi, "say: base URL"],
-  [/\bno business key\b/gi, "say: not a gateway key"],
+  [/\bno business keys?\b/gi, "say: not a gateway key"],
+  [/\blimits? of cost\b/gi, "say: cost limit"],
+  [/\bon the way to\b/gi, "say: the connection, the proxy of"],
   [/\bin sum\b/gi, "say: together, in total"],
   [/\bgo(?:es)? by\b/gi, "say: goes through, uses"],
   [/\blicences?\b/gi, "say: license"]
 ]
+
+/** Phrases that pages for users have other words for, the words of docs/start/concepts.md. */
+const pagePhrases: typeof phrases = [
+  [/\bcallers?\b/gi, "say: client, or key holder"],
+  [/\bvendors?\b/gi, "say: provider, or its name"],
+  [/\bbusiness keys?\b/gi, "say: gateway key"],
+  [/\b(?:messages (?:API|style)|content[- ]generation)\b/g, "say: Messages API, Gemini API"]
+]
+
+/** Whether the reader of a file is a user, and not a developer. */
+const isForUsers = (file: string): boolean => /^(?:README\.md|docs\/(?!contributing\/|library\/))/.test(file)
 
 /** Names that other names have replaced, in the code of the product. */
 const oldNames: ReadonlyMap<string, string> = new Map(Object.entries({
@@ -158,14 +171,16 @@ const passagesOf = (file: string, text: string): Array<Passage> => {
 }
 
 /** The phrases in a file's text, as `file:line: "phrase": advice`. `file` is relative to the repository. */
-export const phrasesIn = (file: string, text: string): Array<string> =>
-  passagesOf(file, text).flatMap((passage) => {
+export const phrasesIn = (file: string, text: string): Array<string> => {
+  const looked = isForUsers(file) ? [...phrases, ...pagePhrases] : phrases
+  return passagesOf(file, text).flatMap((passage) => {
     // A phrase that a line break divides is the same phrase.
     const joined = passage.text.replaceAll("\n", " ").replaceAll(/ {2,}/g, (spaces) => spaces.slice(0, 1))
-    return phrases.flatMap(([phrase, advice]) =>
+    return looked.flatMap(([phrase, advice]) =>
       [...joined.matchAll(phrase)].map(([found]) => `${file}:${passage.line}: "${found}": ${advice}`)
     )
   })
+}
 
 const filesAt = (place: string): Array<string> => {
   if (!statSync(path.join(root, place)).isDirectory()) return [place]

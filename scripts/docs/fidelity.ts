@@ -49,5 +49,5 @@ const fieldRows = (fields: Fields, path = "", isElement = false): ReadonlyArray<
 /** The table of a family. */
 export const fidelityTable = ({ fields }: Pick<Family, "fields">): string => {
   seen = new Map()
-  return table(["field", "what becomes of it", ""], fieldRows(fields))
+  return table(["field", "what happens to it", ""], fieldRows(fields))
 }

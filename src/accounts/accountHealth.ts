@@ -56,7 +56,7 @@ export const logSuspension = (
   if (state === "out") notices.publish("account.refused", hash, { account: hash, upstream, reason })
   // Cool-downs are common; a refused account needs its operator.
   const log = state === "out" ? Effect.logWarning : Effect.logDebug
-  return Effect.annotateLogs(log("An upstream account leaves the rotation"), {
+  return Effect.annotateLogs(log("An upstream account is out of rotation"), {
     account: account.hash,
     reason,
     seconds: delay / 1_000,

@@ -72,7 +72,7 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage, wai
 export const overBudget = (seconds: number): GatewayError =>
   gatewayError(
     "upstream_rate_limited",
-    "Every account that may be used is at its budget, or its upstream limits its rate",
+    "All accounts that can serve this request are at their budgets, or limited by their upstreams. Retry later.",
     { retryAfter: Math.max(1, Math.ceil(seconds)) }
   )
 

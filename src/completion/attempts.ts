@@ -110,7 +110,7 @@ const credentialFor = (
 
 const noLogin = gatewayError(
   "vendor_login_required",
-  "The model is served with the caller's own login: send the gateway's key in x-gateway-key, and the login in its usual header"
+  "This model needs the client's own login: send it in its usual header, and the gateway key in x-gateway-key"
 )
 
 /** The refusal of a caller's own token, whom the names of other upstreams do not concern. */

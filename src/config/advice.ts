@@ -168,7 +168,7 @@ export const environmentAdvice = (
 ): ReadonlyArray<string> => [
   ...configJson === undefined && configPathNamed && Option.isNone(file)
     ? [
-      `GATEWAY_CONFIG_PATH names ${configPath}, which does not exist: the defaults hold until a change writes the file`
+      `GATEWAY_CONFIG_PATH names ${configPath}, which does not exist: the gateway uses defaults until a change writes the file`
     ]
     : [],
   ...adminKey !== undefined && Redacted.value(adminKey).length < shortestAdminKey

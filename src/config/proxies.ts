@@ -1,5 +1,5 @@
 /**
- * The proxy on the way to an address: the account's, else the upstream's, else the environment's.
+ * The proxy of a connection: the account's, else the upstream's, else the environment's.
  *
  * `direct` in place of an address uses no proxy. The environment's proxies never carry what goes to loopback addresses, nor what
  * `no_proxy` excepts: `*`, names with their subdomains, `*.name` for the subdomains alone, addresses and CIDR ranges, each but the
@@ -142,7 +142,7 @@ const ofEnvironment = ({ all, http, https, no }: ProxyVariables, address: URL): 
   return isLoopback(hostname) || isExcepted(no, hostname, port) ? undefined : withScheme(text)
 }
 
-/** Chooses the proxy on the way to an http or https address; `undefined` for none. */
+/** Chooses the proxy of connections to an http or https URL; `undefined` for none. */
 export const chooseProxy = (
   { account, environment, upstream }: ProxySettings,
   address: string

@@ -498,7 +498,7 @@ export const Compat = group({
 })
 
 export const Responses = group({
-  store_ttl_seconds: withDefault(described(integer(30, 86_400), "Seconds that a response is stored."), 900)
+  store_ttl_seconds: withDefault(described(integer(30, 86_400), "How long a response is stored, in seconds."), 900)
 })
 
 /** Any provider name is valid; an unsupported one fails requests for embeddings. */
@@ -637,7 +637,7 @@ const sharedFields = {
   credential: withDefault(
     described(
       oneOf(["account", "caller", "either"]),
-      "Whose credential the upstream gets: an account's, the login that a caller sends beside the gateway's key, or that login if there is one."
+      "Whose credential the upstream gets: an account's, the login that a client sends beside the gateway's key, or that login if there is one."
     ),
     "account"
   ),
@@ -651,7 +651,7 @@ const sharedFields = {
   errors: withDefault(
     described(
       oneOf(["pass", "own"]),
-      "Errors of a server that speaks the caller's protocol: the server's refusals of the request as they came, or the gateway's own errors."
+      "Errors of a server that speaks the client's protocol: the server's refusals of the request as they came, or the gateway's own errors."
     ),
     "pass"
   ),
@@ -745,7 +745,7 @@ const PromptCache = group({
             : "must be prompt_cache_key, header and a name, or off"
         )
       ),
-      "How a server gets a name for each conversation's cache: `prompt_cache_key`, `header` and the header's name, or `off`. Unset: as the vendor documents."
+      "How a server gets a name for each conversation's cache: `prompt_cache_key`, `header` and the header's name, or `off`. Unset: as the provider documents."
     )
   )
 }).pipe(Schema.withDecodingDefaultKey(Effect.succeed({})))
@@ -909,7 +909,9 @@ export const RequestsGroup = group({
  * `removed_keys` are SHA-256 digests of removed business keys, newest last. They are never exported, hashed or synced.
  */
 export const Auth = group({
-  direct_tokens: Schema.optionalKey(described(flag, "Accept callers' own upstream tokens.")),
+  direct_tokens: Schema.optionalKey(
+    described(flag, "Accept direct tokens: credentials of clients for the default upstream.")
+  ),
   public_models: withDefault(described(flag, "Show the lists of models without a credential."), true),
   direct_max_inflight: Schema.optionalKey(
     described(integer(1, 200_000), "Concurrent requests with such tokens.")
@@ -954,7 +956,7 @@ export const ServerGroup = group({
     []
   ),
   websockets: withDefault(
-    described(flag, "Callers may open a WebSocket at `/v1/responses`. Otherwise such a request is answered with 426."),
+    described(flag, "Clients may open a WebSocket at `/v1/responses`. Otherwise such a request is answered with 426."),
     true
   )
 })
@@ -1029,7 +1031,7 @@ export const Host = group({
 
 /** The shared store. Read before everything else (`storeSettings.ts`) and never shared itself. */
 export const StoreGroup = group({
-  url: Schema.optionalKey(described(text, "Redis-protocol store that this node shares with others.")),
+  url: Schema.optionalKey(described(text, "URL of the Redis or Valkey store that several nodes share.")),
   on_loss: Schema.optionalKey(described(oneOf(["closed"]), "What happens while the store is not there."))
 })
 

@@ -60,10 +60,10 @@ const previousKeyOf = Effect.fnUntraced(function*(environment: EnvironmentShape)
 /** Error message for a key that cannot decrypt the data in the store. */
 const otherKeyAdvice = (isDerived: boolean): string =>
   isDerived
-    ? "the key derived from GATEWAY_ADMIN_KEY does not decrypt the data in the store: set GATEWAY_STORE_KEY to that of " +
-      "the other nodes; if GATEWAY_ADMIN_KEY was changed, set GATEWAY_STORE_KEY_PREVIOUS=derived and " +
+    ? "the key derived from GATEWAY_ADMIN_KEY does not decrypt the data in the store: set GATEWAY_STORE_KEY to the key of " +
+      "the other nodes. If GATEWAY_ADMIN_KEY was changed, set GATEWAY_STORE_KEY_PREVIOUS=derived and " +
       "GATEWAY_ADMIN_KEY_PREVIOUS to the previous admin key"
-    : "GATEWAY_STORE_KEY does not decrypt the data in the store: set it to that of the other nodes, or set " +
+    : "GATEWAY_STORE_KEY does not decrypt the data in the store: set it to the key of the other nodes. If it was changed, set " +
       "GATEWAY_STORE_KEY_PREVIOUS to the previous key: derived, if that was derived from GATEWAY_ADMIN_KEY " +
       "(from GATEWAY_ADMIN_KEY_PREVIOUS, if the admin key was changed too)"
 

@@ -83,7 +83,7 @@ class Search {
     const meant = this.meant(name, siblings)
     const rule = meant === field
       ? "is not taken here: it is set in the configuration file"
-      : `is not a field that the gateway knows${meant === undefined ? "" : `: did you mean ${meant}?`}`
+      : `is an unknown field${meant === undefined ? "" : `: did you mean ${meant}?`}`
     this.found.push(fault(field, rule))
   }
 

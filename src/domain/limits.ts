@@ -73,8 +73,8 @@ export const limitRanges = {
     64 * GiB,
     "Bytes of the conversations that all WebSocket connections to one node keep."
   ),
-  stored_responses: range(10_000, 10, 1_000_000, "Stored responses of all callers."),
-  stored_bytes: range(128 * MiB, MiB, 64 * GiB, "Bytes of stored responses of all callers.")
+  stored_responses: range(10_000, 10, 1_000_000, "Stored responses of all clients."),
+  stored_bytes: range(128 * MiB, MiB, 64 * GiB, "Bytes of stored responses of all clients.")
 } as const satisfies { readonly [field: string]: LimitRange }
 
 /** The limits in force. */

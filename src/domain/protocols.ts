@@ -26,7 +26,7 @@ export type UpstreamProtocol = keyof typeof protocols
 /** The protocols in the order of lists. */
 export const protocolNames = Object.keys(protocols) as ReadonlyArray<UpstreamProtocol>
 
-/** How an upstream is spoken to: by a protocol, or without a network by the answerer in the gateway. */
+/** The API of an upstream: a protocol, or without a network by the answerer in the gateway. */
 export type DriverName = UpstreamProtocol | "embedded"
 
 /** The names of all drivers. */

@@ -10,7 +10,7 @@ export const optional = <S extends Schema.Constraint>(schema: S) => Schema.optio
 /** What is used of a limit. */
 export const Spent = Schema.NullOr(Schema.Struct({ limit: Schema.Int, used: Schema.Int, remaining: Schema.Int }))
 
-/** What is used of a limit of cost, as decimal numbers. */
+/** What is used of a cost limit, as decimal numbers. */
 export const SpentCost = Schema.NullOr(
   Schema.Struct({ limit: Schema.String, used: Schema.String, remaining: Schema.String })
 )

@@ -36,7 +36,7 @@ const peerOf = ({ remoteAddress }: Request): Address | undefined =>
 
 /**
  * The full address of the client, for throttling: the peer of the connection or, behind trusted proxies, the last entry of
- * `X-Forwarded-For` that is no trusted proxy. An entry that is no address ends the chain. `unknown` for a connection without an
+ * `X-Forwarded-For` that is not a trusted proxy. The search stops at an entry that is not an address. `unknown` for a connection without an
  * address.
  */
 export const clientAddress = (request: Request, server: Server): string => {

@@ -17,7 +17,7 @@ const optionalInt = (name: string, about: string) =>
   Flag.Int(name).pipe(Flag.withDescription(about), Flag.optional, Flag.map(Option.getOrUndefined))
 
 const flags = {
-  port: Flag.Int("port").pipe(Flag.withDescription("Port, or 0 for any free one"), Flag.withDefault(5100)),
+  port: Flag.Int("port").pipe(Flag.withDescription("Port; 0 picks a free port"), Flag.withDefault(5100)),
   host: Flag.String("host").pipe(Flag.withDescription("Address to listen on"), Flag.withDefault("127.0.0.1")),
   pace: optionalInt("pace", "Milliseconds before every event"),
   burst: optionalInt("burst", "Events in one network write"),

@@ -137,7 +137,7 @@ const namedFields = ({ upstreams }: GatewayConfig, upstream: string): ReadonlyAr
 }
 
 /**
- * The error of a request whose body chooses another model, or a tier, for a key with `models` or a limit of cost: neither would hold. The
+ * The error of a request whose body chooses another model, or a tier, for a key with `models` or a cost limit: neither would hold. The
  * operator of an upstream allows a field by its name in `upstream.fields`. `paths` come from the fields.
  */
 export const refuseChoosing = (

@@ -132,7 +132,7 @@ describe("the configuration in the admin API", () => {
       const imported = await call("POST", "/admin/config/import", { body })
       assert.deepStrictEqual(imported.json["warnings"], [
         "upstream is left out: an import does not take it, it is set in the configuration file",
-        "runtime.acount_max_inflight is not a field that the gateway knows: did you mean runtime.account_max_inflight?"
+        "runtime.acount_max_inflight is an unknown field: did you mean runtime.account_max_inflight?"
       ])
     }
   })

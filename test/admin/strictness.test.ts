@@ -67,8 +67,8 @@ describe("an admin request with unknown fields", () => {
       body: { generate: true, limit: [{ window: "day", requests: 1 }] }
     })
     assert.deepStrictEqual([answer.status, answer.json], [400, {
-      detail: "limit is not a field that the gateway knows: did you mean limits?",
-      faults: [{ field: "limit", message: "limit is not a field that the gateway knows: did you mean limits?" }]
+      detail: "limit is an unknown field: did you mean limits?",
+      faults: [{ field: "limit", message: "limit is an unknown field: did you mean limits?" }]
     }])
     assert.deepStrictEqual(await keys(), ["first"])
   })
@@ -79,16 +79,16 @@ describe("an admin request with unknown fields", () => {
     })
     assert.strictEqual(
       limits.detail,
-      "limits[0].token is not a field that the gateway knows: did you mean limits[0].tokens?; " +
-        "entirely_other is not a field that the gateway knows"
+      "limits[0].token is an unknown field: did you mean limits[0].tokens?; " +
+        "entirely_other is an unknown field"
     )
     const parts = await call("POST", "/admin/config", {
       body: { key: ["x"], accounts: [{ emial: "a@x.org", token: "t" }] }
     })
     assert.strictEqual(
       parts.detail,
-      "key is not a field that the gateway knows: did you mean keys?; " +
-        "accounts[0].emial is not a field that the gateway knows: did you mean accounts[0].email?"
+      "key is an unknown field: did you mean keys?; " +
+        "accounts[0].emial is an unknown field: did you mean accounts[0].email?"
     )
     const batch = await call("POST", "/admin/accounts/batch", {
       body: { action: "add", accounts: [{ token: "t" }, { email: "b@x.org", pasword: "p" }] }

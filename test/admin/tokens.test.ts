@@ -198,7 +198,7 @@ describe("a token for the admin API", () => {
       const [body, detail] of [
         [{ name: "x", role: "owner" }, /role/],
         [{ name: " ", role: "admin" }, /^name must not be empty/],
-        [{ name: "taken", role: "admin" }, /^name already names a token/],
+        [{ name: "taken", role: "admin" }, /^An admin token named "taken" already exists/],
         [{ name: "x", role: "admin", expires_at: "tomorrow" }, /^expires_at must be a later RFC 3339 time/],
         [{ name: "x", role: "admin", expires_at: "2020-01-01T00:00:00Z" }, /^expires_at must be a later/],
         [{ name: "x", role: "admin", expire: 1 }, /did you mean expires_at/],

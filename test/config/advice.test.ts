@@ -48,7 +48,7 @@ describe("the advice on a configuration", () => {
     )
   })
 
-  it("names limits of cost where nothing has a price", async () => {
+  it("names cost limits where nothing has a price", async () => {
     const warnings = await warningsOf({
       keys: ["a-key"],
       key_records: { [id]: { limits: [{ window: "day", cost: 5 }] } }

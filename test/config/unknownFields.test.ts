@@ -28,14 +28,14 @@ describe("unknown fields of the configuration", () => {
         entirely_of_my_own: 1
       })],
       [
-        "upstrem is not a field that the gateway knows: did you mean upstream?",
-        "timeouts is not a field that the gateway knows: did you mean upstream.timeouts?",
-        "runtime.acount_max_inflight is not a field that the gateway knows: did you mean runtime.account_max_inflight?",
-        "upstream.timeouts.first_bite is not a field that the gateway knows: did you mean upstream.timeouts.first_byte?",
-        "upstream.models.mine.reasonig is not a field that the gateway knows: did you mean upstream.models.mine.reasoning?",
-        "accounts[1].emial is not a field that the gateway knows: did you mean accounts[1].email?",
-        "key_records.key.expires is not a field that the gateway knows: did you mean key_records.key.expires_at?",
-        "entirely_of_my_own is not a field that the gateway knows"
+        "upstrem is an unknown field: did you mean upstream?",
+        "timeouts is an unknown field: did you mean upstream.timeouts?",
+        "runtime.acount_max_inflight is an unknown field: did you mean runtime.account_max_inflight?",
+        "upstream.timeouts.first_bite is an unknown field: did you mean upstream.timeouts.first_byte?",
+        "upstream.models.mine.reasonig is an unknown field: did you mean upstream.models.mine.reasoning?",
+        "accounts[1].emial is an unknown field: did you mean accounts[1].email?",
+        "key_records.key.expires is an unknown field: did you mean key_records.key.expires_at?",
+        "entirely_of_my_own is an unknown field"
       ]
     )
   })
@@ -69,7 +69,7 @@ describe("unknown fields of the configuration", () => {
         const misspelt = `${String(name).slice(0, 2)}${String(name).slice(3)}`
         assert.deepEqual(
           toldOf({ [group]: { [misspelt]: 1 } }),
-          [`${group}.${misspelt} is not a field that the gateway knows: did you mean ${group}.${String(name)}?`]
+          [`${group}.${misspelt} is an unknown field: did you mean ${group}.${String(name)}?`]
         )
       }
     }

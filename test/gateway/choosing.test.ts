@@ -191,7 +191,7 @@ const choosing: ReadonlyArray<readonly [name: string, value: unknown]> = [
 ]
 
 describe("a field by which servers choose another model or a tier", () => {
-  it.each(paths)("is refused at %s for a key with models or a limit of cost, and for no other", async (path) => {
+  it.each(paths)("is refused at %s for a key with models or a cost limit, and for no other", async (path) => {
     await start()
     for (const [name, value] of choosing) {
       const body = withMember(path, `${JSON.stringify(name)}:${JSON.stringify(value)}`)
@@ -275,7 +275,7 @@ describe("a field by which servers choose another model or a tier", () => {
 })
 
 describe("a form with a field by which servers choose another model or a tier", () => {
-  it.each(forms)("is refused at %s for a key with models or a limit of cost, and for no other", async (path) => {
+  it.each(forms)("is refused at %s for a key with models or a cost limit, and for no other", async (path) => {
     await start()
     for (const name of ["models", "models[]", "provider[order][]", "service_tier", "Route"]) {
       for (const key of restricted) {

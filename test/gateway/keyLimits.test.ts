@@ -298,7 +298,7 @@ describe("a key with a limit per window", () => {
   })
 })
 
-describe("a key with a limit of cost", () => {
+describe("a key with a cost limit", () => {
   /** Amounts of 10^-9. The prices make the cost of each token exact. */
   const amountOf = (of: Record<string, unknown>): number => {
     const tokens = (name: string) => Number(of[`${name}_tokens`])

@@ -190,7 +190,7 @@ describe("a caller that leaves before the reply begins", () => {
     assert.lengthOf(server.requests, 3)
   })
 
-  it("gets no more requests to the server than its limit of cost allows", async () => {
+  it("gets no more requests to the server than its cost limit allows", async () => {
     server.answer(() => hanging)
     await start({
       key_records: { [id]: { limits: [{ window: "month", cost: 3_500 }] } },

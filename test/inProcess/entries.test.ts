@@ -124,7 +124,7 @@ describe("an app without HTTP", () => {
       assert.match(secret, /^mga-/)
       assert.deepStrictEqual((yield* tokens.list).map(({ name, role }) => [name, role]), [["dashboard", "viewer"]])
       const twice = yield* Effect.flip(tokens.add({ name: "dashboard", role: "admin" }))
-      assert.include(twice.message, "already names a token")
+      assert.include(twice.message, "already exists")
       yield* tokens.remove(token?.id ?? "")
       assert.deepStrictEqual(yield* tokens.list, [])
     }).pipe(Effect.provide(app)))

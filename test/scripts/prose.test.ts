@@ -30,6 +30,14 @@ describe("the check on prose", () => {
     assert.deepStrictEqual(phrasesIn(file, text), [])
   })
 
+  it("finds the words of developers in pages for users, and there alone", () => {
+    const text = "A caller of the messages API\n"
+    assert.lengthOf(phrasesIn("docs/guides/a.md", text), 2)
+    for (const file of ["docs/contributing/a.md", "docs/library/a.md"]) {
+      assert.deepStrictEqual(phrasesIn(file, text), [])
+    }
+  })
+
   it("finds a name that another one has replaced, and leaves properties of other names alone", () => {
     assert.deepStrictEqual(oldNamesIn("src/a.ts", "const a = 1\nexport const told = { tolder: a }\n"), [
       "src/a.ts:2: told: the name is now reported"

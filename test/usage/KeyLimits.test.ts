@@ -485,7 +485,7 @@ describe("the rights of a key", () => {
       msgcompat_mapping: { slow: "big" }
     })))
 
-  it.effect("a key with a limit of cost may use models only that have a price at every target", () =>
+  it.effect("a key with a cost limit may use models only that have a price at every target", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
       const { route_table } = (yield* ConfigStore).now()

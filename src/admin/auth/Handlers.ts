@@ -64,7 +64,7 @@ export const AdminSessionHandlers = adminHandlers(AdminSessionGroup, function*()
   const checkEnabled = ({ method }: Request) =>
     config.now().console.enabled
       ? Effect.void
-      : Effect.fail(gatewayError("not_found", `There is no route ${method} /admin/session`))
+      : Effect.fail(gatewayError("not_found", `There is no endpoint ${method} /admin/session`))
 
   return {
     create: Effect.fnUntraced(function*({ endpoint, request }) {

@@ -29,7 +29,7 @@ export const ConfigReply = Schema.Struct({
   }),
   accounts: Schema.Array(AccountView).annotate({ description: "Without passwords and tokens." }),
   msgcompat_mapping: Mapping.annotate({
-    description: "Native models behind the messages style's fast and slow models."
+    description: "Native models behind the fast and slow models of the Messages API."
   })
 }).annotate({ identifier: "Config" })
 

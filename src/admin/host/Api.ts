@@ -95,6 +95,6 @@ export class AdminHostGroup extends HttpApiGroup.make("admin-host").add(
       summary: "Compare a draft configuration with the synced one",
       errors: [...reading, ...bodies],
       mayBeEmpty: true,
-      example: { config_override: { keys: ["a-business-key"] } }
+      example: { config_override: { keys: ["a-gateway-key"] } }
     }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: sync to the hosting platform") {}

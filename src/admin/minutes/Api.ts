@@ -20,7 +20,7 @@ const RequestMinute = Schema.Struct({
   requests: Schema.Int.annotate({ description: "The sum of `ok`, `failed` and `left`." }),
   ok: Schema.Int,
   failed: Schema.Int.annotate({ description: "Requests that ended with an error, also before an account was chosen." }),
-  refused: Schema.Int.annotate({ description: "Those of `failed` that the caller is at fault for." }),
+  refused: Schema.Int.annotate({ description: "Those of `failed` that the client is at fault for." }),
   left: Schema.Int.annotate({ description: "Requests whose client disconnected." }),
   first_event_p50_ms: percentile,
   first_event_p95_ms: percentile,

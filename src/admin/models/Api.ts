@@ -63,12 +63,11 @@ export const CataloguedModel = Schema.Struct({
   stands_for: Schema.NullOr(Schema.String).annotate({
     description: "The model or route that an alias or a family stands for; `null` for any other."
   }),
-  hidden: Schema.Boolean.annotate({ description: "Left out of callers' lists." }),
+  hidden: Schema.Boolean.annotate({ description: "Left out of clients' lists." }),
   targets: Schema.Array(Schema.String).annotate({ description: "Each `upstream/model`, in their order." }),
   prices: Schema.Array(TargetPrice).annotate({ description: "One for each of `targets`." }),
   price_needed: Schema.Boolean.annotate({
-    description:
-      "A target has no price, and a key with a limit of cost may ask for the name: such requests are refused."
+    description: "A target has no price, and a key with a cost limit may ask for the name: such requests are refused."
   }),
   day: Schema.NullOr(ModelDay).annotate({
     description:
@@ -91,9 +90,9 @@ export class AdminModelsGroup extends HttpApiGroup.make("admin-models").add(
     query: { ...pageQuery, ...sortQuery(modelSorts), kind: Schema.optionalKey(Schema.Literals([...kinds, ""])) },
     success: ModelsReply
   }).annotateMerge(documented({
-    summary: "List the names that callers may use, with targets, prices, usage and facts",
+    summary: "List the names that clients may use, with targets, prices, usage and facts",
     description:
-      "Models and routes in the order of callers' lists, hidden ones too, then aliases and families; 100 a page, and 1000 at most. `q` is a " +
+      "Models and routes in the order of clients' lists, hidden ones too, then aliases and families; 100 a page, and 1000 at most. `q` is a " +
       `part of a name, a target or an entry of \`prices\`. ${aboutSort} ` +
       "The `source` of a fact is `entry` (that of the model or the route), `server` (the server's own list), `model_facts`, `known` (the " +
       "product's table) or `targets` (all targets of a route).",

@@ -52,7 +52,7 @@ const listedNames = ({ route_table }: GatewayConfig): ReadonlyArray<Listed> => [
   ...otherNames(route_table).map(({ kind, name, route }): Listed => ({ id: name, kind, stands_for: route.id, route }))
 ]
 
-/** What the keys with a limit of cost may ask for; `undefined` among them for a key that may ask for everything. */
+/** What the keys with a cost limit may ask for; `undefined` among them for a key that may ask for everything. */
 const budgetedModels = Effect.fnUntraced(function*({ key_records, route_table }: GatewayConfig, now: number) {
   const found = new Map<string, AllowedRoutes | undefined>()
   yield* forEachCooperatively([...key_records.values()], (record) => {

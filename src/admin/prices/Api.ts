@@ -23,7 +23,7 @@ const amounts = Schema.Record(Schema.String, Schema.Union([Schema.Number, Schema
 const level = {
   ...units,
   per_tool_call: Schema.optionalKey(amounts).annotate({
-    description: "Prices of one call of a vendor's tool, by tool."
+    description: "Prices of one call of a provider's tool, by tool."
   })
 }
 

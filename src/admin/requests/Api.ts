@@ -1,5 +1,5 @@
 /**
- * Records of requests: who asked what, what went over both wires, and how it ended.
+ * Request records: who asked what, what went over both wires, and how it ended.
  */
 import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"

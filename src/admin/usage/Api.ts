@@ -46,7 +46,7 @@ const measures = {
   }),
   wasted_cost: Schema.String.annotate({
     description:
-      "The part of `cost` of which the callers saw nothing: tries that failed after the server had worked for them."
+      "The part of `cost` of which the clients saw nothing: tries that failed after the server had worked for them."
   }),
   prompt_cache_hit_rate: Schema.NullOr(Schema.Finite).annotate({
     description: "`cached_tokens` by `prompt_tokens`, from 0 to 1; `null` without a prompt."

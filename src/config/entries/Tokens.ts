@@ -73,7 +73,7 @@ export class Tokens extends Context.Service<Tokens, {
         }
         const saved = yield* store.update((raw, { admin }) =>
           admin.tokens.some((token) => token.name === name)
-            ? Effect.fail(invalidRequest("name already names a token", "name"))
+            ? Effect.fail(invalidRequest(`An admin token named "${name}" already exists`, "name"))
             : Effect.succeed(setField(raw, ["admin", "tokens"], [...entriesOf(raw), entry])), options)
         return { ...saved, secret, token: saved.config.admin.tokens.find((token) => token.id === id) }
       }),

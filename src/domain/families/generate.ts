@@ -25,7 +25,7 @@ export const camelCase = (key: string): string =>
     ? key.replace(/(?<=[a-z0-9])_([a-z])/g, (_, letter: string) => letter.toUpperCase())
     : key
 
-const vendorOnly = "Belongs to the vendor's own servers."
+const vendorOnly = "Belongs to the provider's own servers."
 const noMedia = "Replies are text."
 const ownReading = "The server decides how it reads media."
 const noPieces = "Calls are whole."
@@ -36,11 +36,11 @@ const requiredUnless = (why: string, isSilent: (value: unknown) => boolean): Row
 /** Fields that describe a part; they are not its content. */
 const attributes: Table = {
   thought: supported,
-  thoughtSignature: ignorable("Only the vendor's own servers read it."),
+  thoughtSignature: ignorable("Only the provider's own servers read it."),
   videoMetadata: reported(ownReading),
   mediaResolution: reported(ownReading),
   mediaProcessing: reported(ownReading),
-  partMetadata: ignorable("A note of the caller's."),
+  partMetadata: ignorable("A note of the client's."),
   speechMetadata: reported(noMedia)
 }
 
@@ -75,8 +75,8 @@ export const partKinds = {
   functionResponse: reads(["functionResponse"], attributes),
   executableCode: translated(),
   codeExecutionResult: translated(),
-  toolCall: reported("The gateway runs none of the vendor's tools."),
-  toolResponse: reported("The gateway runs none of the vendor's tools."),
+  toolCall: reported("The gateway runs none of the provider's tools."),
+  toolResponse: reported("The gateway runs none of the provider's tools."),
   audioTranscription: reported(noMedia)
 }
 
@@ -96,7 +96,7 @@ export const instructionForm = (value: unknown): unknown => Array.isArray(value)
 
 export const instructionFields: Table = { role: translated() }
 
-const vendorTool = reported("The gateway runs none of the vendor's tools.")
+const vendorTool = reported("The gateway runs none of the provider's tools.")
 
 /** Tools that the vendor runs. */
 export const vendorTools: Table = {
@@ -146,8 +146,8 @@ export const functionCallingFields: Table = {
 }
 
 export const toolConfigFields: Table = {
-  retrievalConfig: reported("The gateway runs none of the vendor's tools."),
-  includeServerSideToolInvocations: reported("The gateway runs none of the vendor's tools.", false)
+  retrievalConfig: reported("The gateway runs none of the provider's tools."),
+  includeServerSideToolInvocations: reported("The gateway runs none of the provider's tools.", false)
 }
 
 /** Fields of the configuration. Some are in its Schema, which checks their values. */
@@ -185,7 +185,7 @@ export const generateFields: Table = {
   continuationToken: reported("Replies are not continued."),
   generationOutputConfig: reported(vendorOnly),
   store: reported("The gateway stores no generated contents.", false),
-  labels: ignorable("Labels for the vendor's bills."),
+  labels: ignorable("Labels for the provider's bills."),
   model: local(ignorable("The path names the model."))
 }
 

@@ -2,11 +2,11 @@
 import { isRecord } from "../json.ts"
 import { ignorable, reported, required, type Row, type Table, translated } from "./Family.ts"
 
-const vendorOnly = "Belongs to the vendor's own servers."
-const sealed = "Only the vendor's models can read it."
+const vendorOnly = "Belongs to the provider's own servers."
+const sealed = "Only the provider's models can read it."
 
 /** The mark of the vendor's cache. */
-export const cached: Table = { cache_control: ignorable("Marks what the vendor caches; the reply is the same.") }
+export const cached: Table = { cache_control: ignorable("Marks what the provider caches; the reply is the same.") }
 
 const cites = reported("Replies of other servers cite nothing.")
 
@@ -21,7 +21,7 @@ export const imageFields: Table = { transformations: reported("The server decide
 /** Fields of documents and of search results. */
 export const sourceFields: Table = { citations: cites, ...cached }
 
-const toolset = reported("Names the vendor's set of tools.")
+const toolset = reported("Names the provider's set of tools.")
 
 const isDirect = (value: unknown): boolean => isRecord(value) && value["type"] === "direct"
 
@@ -30,7 +30,7 @@ export const thinkingFields: Table = { signature: ignorable(sealed) }
 export const redactedThinkingFields: Table = { data: ignorable(sealed) }
 
 export const toolUseFields: Table = {
-  caller: { ...reported("Names the vendor's tool that called."), isSilent: isDirect },
+  caller: { ...reported("Names the provider's tool that called."), isSilent: isDirect },
   toolset_name: toolset,
   ...cached
 }
@@ -51,7 +51,7 @@ export const toolKind = ({ type }: { readonly [field: string]: unknown }): strin
 export const customToolFields: Table = {
   allowed_callers: reported("Only the model calls tools."),
   defer_loading: ignorable(
-    "The tool is declared once a `tool_reference` names it, or immediately where the vendor's tool search is asked for."
+    "The tool is declared once a `tool_reference` names it, or immediately where the provider's tool search is asked for."
   ),
   eager_input_streaming: ignorable("Arguments are streamed as they come."),
   input_examples: reported("Other contracts have no examples of calls."),
@@ -73,8 +73,8 @@ export const reworded = ["tool_choice", "thinking", "output_config", "output_for
 /** Fields of a request. */
 export const messagesFields: Table = {
   ...cached,
-  metadata: ignorable("Identifies the caller to the vendor."),
-  service_tier: ignorable("Chooses among the vendor's capacities; the reply is the same."),
+  metadata: ignorable("Identifies the client to the provider."),
+  service_tier: ignorable("Chooses among the provider's capacities; the reply is the same."),
   inference_geo: reported(vendorOnly),
   speed: reported(vendorOnly, "standard"),
   container: reported(vendorOnly),
@@ -86,8 +86,8 @@ export const messagesFields: Table = {
   fallback_credit_token: reported(vendorOnly),
   billing_policy: reported(vendorOnly),
   thread: reported("The gateway stores no threads."),
-  user_profile_id: ignorable("Identifies the caller to the vendor."),
-  workspace_id: ignorable("Identifies the caller to the vendor.")
+  user_profile_id: ignorable("Identifies the client to the provider."),
+  workspace_id: ignorable("Identifies the client to the provider.")
 }
 
 const known: ReadonlySet<string> = new Set([...reworded, ...Object.keys(messagesFields)])

@@ -5,8 +5,8 @@ const isTextOnly = (value: unknown): boolean => Array.isArray(value) && value.ev
 
 /** Marks of the vendor's cache, which servers in front of other vendors have too. */
 export const cacheMarks: Table = {
-  prompt_cache_breakpoint: ignorable("Marks what the vendor caches."),
-  cache_control: ignorable("Marks what the vendor caches.")
+  prompt_cache_breakpoint: ignorable("Marks what the provider caches."),
+  cache_control: ignorable("Marks what the provider caches.")
 }
 
 const sources = ignorable("Repeats what a reply said of its sources.")
@@ -57,13 +57,13 @@ export const chatFields: Table = {
 
 /** The ignorable fields among the fields that are passed to the server, with the reason why a server without them loses nothing. */
 export const ignorableFields: ReadonlyMap<string, string> = new Map(Object.entries({
-  user: "Identifies the caller to the vendor.",
-  safety_identifier: "Identifies the caller to the vendor.",
-  metadata: "Labels for the vendor's own list of completions.",
-  store: "Puts the completion into the vendor's own list.",
-  prompt_cache_key: "Groups requests in the vendor's cache.",
-  prompt_cache_options: "Belongs to the vendor's cache.",
-  prompt_cache_retention: "Belongs to the vendor's cache."
+  user: "Identifies the client to the provider.",
+  safety_identifier: "Identifies the client to the provider.",
+  metadata: "Labels for the provider's own list of completions.",
+  store: "Puts the completion into the provider's own list.",
+  prompt_cache_key: "Groups requests in the provider's cache.",
+  prompt_cache_options: "Belongs to the provider's cache.",
+  prompt_cache_retention: "Belongs to the provider's cache."
 }))
 
 /** Passed fields that are refused where they are not passed: the reply would be of another kind. */

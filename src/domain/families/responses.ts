@@ -14,28 +14,28 @@ import {
 /** The part of a reply that `include` asks for and servers of chat completions have. */
 export const includedLogprobs = "message.output_text.logprobs"
 
-const vendorTools = "The gateway runs none of the vendor's tools."
+const vendorTools = "The gateway runs none of the provider's tools."
 
 export const itemStatus = ignorable("Repeats how far a reply came.")
 
 /** Fields of every item. */
 export const itemFields: Table = {
-  internal_chat_message_metadata_passthrough: ignorable("Agents describe the item to the vendor.")
+  internal_chat_message_metadata_passthrough: ignorable("Agents describe the item to the provider.")
 }
 
 export const messageFields: Table = {
   ...itemFields,
-  phase: ignorable("Labels an assistant's message for the vendor's own models.")
+  phase: ignorable("Labels an assistant's message for the provider's own models.")
 }
 
 /** Fields of calls and of their results. */
 export const callFields: Table = {
   ...itemFields,
   async: reported("The server awaits every call."),
-  caller: ignorable("Names the vendor's program that made the call.")
+  caller: ignorable("Names the provider's program that made the call.")
 }
 
-export const encryptedContent = reported("Only the vendor can open it.")
+export const encryptedContent = reported("Only the provider can open it.")
 
 const words = translated("Its words are sent.")
 
@@ -78,7 +78,7 @@ export const otherItems: Table = {
 
 /** Fields of functions and custom tools. */
 export const callableFields: Table = {
-  allowed_callers: reported("The vendor's programs call no tools."),
+  allowed_callers: reported("The provider's programs call no tools."),
   async: reported("The server awaits every call."),
   defer_loading: reported("All tools are declared immediately.")
 }
@@ -142,11 +142,11 @@ export const responsesFields: Table = {
   },
   image: reported(vendorTools),
   moderation: reported("Nothing is moderated."),
-  access_programs: reported("Belongs to the vendor's own servers."),
+  access_programs: reported("Belongs to the provider's own servers."),
   user: passed(),
   safety_identifier: passed(),
   prompt_cache_key: passed(),
   prompt_cache_options: passed(),
   prompt_cache_retention: passed(),
-  client_metadata: ignorable("Agents describe their session and turn to the vendor.")
+  client_metadata: ignorable("Agents describe their session and turn to the provider.")
 }

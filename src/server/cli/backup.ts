@@ -297,8 +297,8 @@ const checkUsage = Effect.fnUntraced(function*(from: string, to: string, config:
 })
 
 /**
- * Restores a backup to where the configuration and the data folder of this environment are. Without `force` it refuses a place in
- * use; with it, files of the backup replace those in place, and other files stay. Returns the paths that it wrote, in order.
+ * Restores a backup to where the configuration and the data folder of this environment are. Without `force` it refuses to overwrite
+ * existing files; with it, files of the backup replace those in place, and other files stay. Returns the paths that it wrote, in order.
  */
 export const restore = Effect.fnUntraced(function*(folder: string, { force }: { readonly force: boolean }) {
   const fs = yield* FileSystem.FileSystem

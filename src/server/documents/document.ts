@@ -24,12 +24,12 @@ const securitySchemes: Spec["components"]["securitySchemes"] = {
   bearer: {
     type: "http",
     scheme: "bearer",
-    description: "A gateway key, or a direct token: the caller's own credential at the upstream."
+    description: "A gateway key, or a direct token: the client's own credential for the default upstream."
   },
   apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same, without `Bearer`." },
-  genApiKey: { type: "apiKey", in: "header", name: "x-gen-api-key", description: "For the content-generation style." },
-  key: { type: "apiKey", in: "query", name: "key", description: "For the content-generation style." },
-  queryApiKey: { type: "apiKey", in: "query", name: "api_key", description: "For the content-generation style." },
+  genApiKey: { type: "apiKey", in: "header", name: "x-gen-api-key", description: "For the Gemini API." },
+  key: { type: "apiKey", in: "query", name: "key", description: "For the Gemini API." },
+  queryApiKey: { type: "apiKey", in: "query", name: "api_key", description: "For the Gemini API." },
   admin: { type: "http", scheme: "bearer", description: "The admin key, or a JWT of `POST /admin/login`." },
   session: {
     type: "apiKey",
@@ -64,7 +64,7 @@ const requestIdHeader = {
 }
 const faultOfError = {
   description:
-    "Who has to act: the caller, the gateway's operator, the upstream, or the operator for an account of the upstream.",
+    "Who has to act: the client, the gateway's operator, the upstream, or the operator for an account of the upstream.",
   schema: { type: "string", enum: faultNames },
   required: true
 }

@@ -111,7 +111,7 @@ const keptSeries = (): SeriesOf => {
 }
 
 const streamErrors = (style: string, code: string, upstream: string) =>
-  total("gateway_errors_total", "Errors sent to callers, within streams too, by code", {
+  total("gateway_errors_total", "Errors sent to clients, within streams too, by code", {
     style,
     code,
     ...of(upstream)

@@ -361,12 +361,12 @@ export class GenerateGroup extends HttpApiGroup.make("generate").add(
 ).middleware(GenerateMiddleware).add(
   HttpApiEndpoint.get("listModels", "/v1beta/models", {
     success: Schema.Struct({ models: Schema.Array(GenerateModel) })
-  }).annotateMerge(documented({ summary: "List the content-generation style's models", errors: reading }))
+  }).annotateMerge(documented({ summary: "List the models of the Gemini API", errors: reading }))
     .middleware(GeneratePublicMiddleware),
   HttpApiEndpoint.get("getModel", "/v1beta/models/:model", { params, success: GenerateModel }).annotateMerge(
     documented({
-      summary: "Read one of the content-generation style's models",
+      summary: "Read one of the models of the Gemini API",
       errors: finding
     })
   ).middleware(GeneratePublicMiddleware)
-).annotate(OpenApi.Description, "The content-generation style; `/v1` is a compatible path of `/v1beta`") {}
+).annotate(OpenApi.Description, "The Gemini API (generateContent); `/v1` is a compatible path of `/v1beta`") {}

@@ -62,7 +62,7 @@ const OutputFormat = Schema.Struct({ type: Schema.Literal("json_schema"), schema
 
 const conversationFields = {
   model: Schema.NonEmptyString.annotate({
-    description: "A model of the messages style, or a name that the chat style accepts."
+    description: "A model of the Messages API, or a name that the other APIs accept."
   }),
   messages: Schema.NonEmptyArray(MessageParam).annotate(request({ counted: "turns" })),
   system: optional(Schema.Union([Schema.String, Schema.Array(SystemBlock)])).annotate({
@@ -291,16 +291,16 @@ export class MessagesGroup extends HttpApiGroup.make("messages").add(
     .annotateMerge(countDocs("Count the tokens of a message (shortcut)"))
 ).middleware(MessagesMiddleware).add(
   HttpApiEndpoint.get("listModels", "/msgcompat/v1/models", { success: MessagesModelList }).annotateMerge(
-    documented({ summary: "List the messages style's models", errors: reading })
+    documented({ summary: "List the models of the Messages API", errors: reading })
   ).middleware(MessagesPublicMiddleware),
   HttpApiEndpoint.get("getModel", "/msgcompat/v1/models/:id", {
     params: { id: Schema.NonEmptyString },
     success: MessagesModel
   }).annotateMerge(documented({
-    summary: "Read one of the messages style's models",
+    summary: "Read one of the models of the Messages API",
     errors: finding
   })).middleware(MessagesPublicMiddleware)
 ).annotate(
   OpenApi.Description,
-  "The messages style; `/v1/messages` and `/messages` are shortcuts of `/msgcompat/v1/messages`"
+  "The Messages API; `/v1/messages` and `/messages` are shortcuts of `/msgcompat/v1/messages`"
 ) {}

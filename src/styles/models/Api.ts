@@ -37,7 +37,7 @@ export const ModelEntry = Schema.Struct({
   efforts: Schema.optionalKey(Schema.Array(Schema.Literals(effortLevels))),
   pricing: Schema.optionalKey(
     Schema.Record(Schema.String, Schema.String).annotate({
-      description: "Prices of a token, and of a request, in the currency of `prices`; for callers with a valid key."
+      description: "Prices of a token, and of a request, in the currency of `prices`; for clients with a valid key."
     })
   )
 }).annotate({ identifier: "Model" })
@@ -106,4 +106,4 @@ export class ModelsGroup extends HttpApiGroup.make("models").add(
       description: "Accepts an alias and returns the model that it stands for. The form is the same as in the list.",
       errors: finding
     }))
-).middleware(ModelsMiddleware).annotate(OpenApi.Description, "Models of the chat-completions style") {}
+).middleware(ModelsMiddleware).annotate(OpenApi.Description, "Lists of models") {}

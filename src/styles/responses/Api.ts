@@ -105,7 +105,7 @@ export const ResponseRequest = Schema.Struct({
   instructions: optional(Schema.String).annotate({ description: "Prepended as a system message." }),
   stream: optional(Schema.Boolean).annotate({ description: "Answer with server-sent events; false by default." }),
   background: optional(Schema.Boolean).annotate({
-    description: "Only false: a response is made while its caller waits."
+    description: "Only false: a response is made while its client waits."
   }),
   store: optional(Schema.Boolean).annotate({ description: "False keeps the response out of the store." }),
   previous_response_id: optional(Schema.String),

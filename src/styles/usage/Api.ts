@@ -56,10 +56,10 @@ export class UsageGroup extends HttpApiGroup.make("usage").add(
     query: { from: text, to: text, by: text, session: text, limit: text },
     success: OwnUsage
   }).annotateMerge(documented({
-    summary: "Read the usage of the caller's key",
+    summary: "Read the usage of the client's key",
     description:
       "Today, this month, and the key's limits with what is left. With `by` the reply has `history` too: rows by app, session, agent, " +
       "parent, hour or day, of the last 24 hours unless `from` and `to` say otherwise. Only a configured gateway key may ask.",
     errors: [...reading, "invalid_request", "store_unavailable"]
   }))
-).middleware(UncountedMiddleware).annotate(OpenApi.Description, "Usage of the caller's key") {}
+).middleware(UncountedMiddleware).annotate(OpenApi.Description, "Usage of the client's key") {}

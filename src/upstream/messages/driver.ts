@@ -37,7 +37,7 @@ const leastMarked = 1_024
 const headersOf = ({ vendorFields }: Conversation) =>
   vendorFields?.vendor === "messages" ? vendorFields.headers : undefined
 
-/** Words of other servers for thinking, which is said in the vendor's words. */
+/** Fields of other servers for thinking, which is sent in the vendor's fields. */
 const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => name !== "chat_template_kwargs"))
 
 /** Makes the driver `messages`: a server with the messages API. */

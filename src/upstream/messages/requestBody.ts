@@ -113,7 +113,7 @@ const sampling = ({ temperature, topK, topP }: Conversation["sampling"], thinks:
   ...(topK === undefined || thinks ? {} : { top_k: topK })
 })
 
-/** The conversation in the vendor's words, as far as both a reply and a count of tokens depend on it. */
+/** The conversation in the vendor's format, as far as both a reply and a count of tokens depend on it. */
 interface Said {
   readonly fields: Record<string, Json>
   readonly maxTokens: number

@@ -29,7 +29,7 @@ export class ProxyFailure extends Error {
   readonly reason: string | undefined
 
   constructor(code: ProxyFailureCode, facts: { readonly status?: number; readonly reason?: string | undefined } = {}) {
-    super("The proxy on the way to the upstream failed")
+    super("The proxy of the upstream failed")
     this.code = code
     this.status = facts.status
     this.reason = facts.reason

@@ -141,7 +141,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
     )
     const run = Effect.runForkWith(yield* Effect.context<never>())
     const proxyFailed: ProxyFailed = (cause) => {
-      run(Effect.annotateLogs(Effect.logWarning("A proxy on the way to an upstream failed"), { cause }))
+      run(Effect.annotateLogs(Effect.logWarning("The proxy of an upstream failed"), { cause }))
     }
     let usual: ConnectionSettings = { accountProxy: undefined, proxy: undefined, tls: undefined, connect: 0 }
     /** The way of an app's own driver, which has the connection limit of the first upstream. */

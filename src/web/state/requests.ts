@@ -1,5 +1,5 @@
 /**
- * Records of requests: lists, one record, and how many requests run.
+ * Request records: lists, one record, and how many requests run.
  */
 import * as Atom from "effect/reactivity/Atom"
 import { read } from "./actions.ts"

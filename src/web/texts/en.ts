@@ -89,7 +89,7 @@ const lineDetails: Readonly<Record<string, string>> = {
   email: "Email, mobile or token is missing"
 }
 
-/** How upstreams are spoken to. */
+/** The APIs of upstreams. */
 const driverNames: Readonly<Record<string, string>> = {
   embedded: "Built-in upstream",
   session: "Session",

@@ -228,7 +228,7 @@ describe.concurrent("webhooks test", () => {
 
 describe.concurrent("misspelt configuration", () => {
   const misspelt = file("config.json", { $schema: "./schema.json", runtime: { acount_max_inflight: 3 } })
-  const warning = `${misspelt}: runtime.acount_max_inflight is not a field that the gateway knows: ` +
+  const warning = `${misspelt}: runtime.acount_max_inflight is an unknown field: ` +
     "did you mean runtime.account_max_inflight?\n"
 
   it("is valid with a warning, and fails where that is asked for", async () => {

@@ -238,7 +238,7 @@ describe("operators", () => {
         proxy: { of: "account", address: proxy.address },
         address: "https://upstream.test"
       }
-      assert.deepStrictEqual(JSON.parse(lines[0]!), [["A proxy on the way to an upstream failed"], { cause }])
+      assert.deepStrictEqual(JSON.parse(lines[0]!), [["The proxy of an upstream failed"], { cause }])
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
 })

@@ -69,7 +69,7 @@ const headingsOf = (text: string): Found => {
     },
     ObjectExpression: (node) => {
       const keys = node.properties.flatMap((each) =>
-        each.type === "Property" && "name" in each.key ? [each.key.name] : []
+        each.type === "Property" && "name" in each.key ? [String(each.key.name)] : []
       )
       if (!keys.includes("name")) return
       if (keys.includes("hidden") || keys.includes("content")) hidden.push(node)

@@ -101,7 +101,7 @@ class CliProxyApi {
     const headers = headersOf(entry, "headers", (text, place, header) => {
       if (!text.startsWith("$")) return literal(text)
       if (text.slice(1).toLowerCase() === header.toLowerCase()) forwarded.push(header.toLowerCase())
-      else this.#report.leftOut(place, "a caller's header is forwarded under its own name alone: forward_headers")
+      else this.#report.leftOut(place, "a client's header is forwarded under its own name alone: forward_headers")
       return undefined
     })
     return { headers, forwarded }

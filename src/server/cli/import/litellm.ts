@@ -12,7 +12,7 @@ import { Draft, type DraftUpstream } from "./Draft.ts"
 import { Fields, type Report } from "./Report.ts"
 import { addressOf, headersOf, literal, noWildcards } from "./values.ts"
 
-/** How a provider is spoken to. */
+/** The API of a provider. */
 interface Provider {
   readonly driver: UpstreamProtocol
   /** Its address where an entry has none. */
@@ -91,7 +91,7 @@ const datedApi = /^\d{4}-\d{2}-\d{2}(?:-preview)?$/
 const reference = /^os\.environ\/([A-Za-z_]\w*)$/
 
 const reasons: { readonly [name: string]: string } = {
-  master_key: "the keys of callers are made here: the first start prints one",
+  master_key: "the keys of clients are made here: the first start prints one",
   database_url: "the gateway keeps its own usage history, and keys in its configuration",
   environment_variables: "set these variables in the environment of the gateway",
   include: "import each of these files by itself",
@@ -109,8 +109,8 @@ const reasons: { readonly [name: string]: string } = {
   num_retries: "a target has three tries, and a request eight",
   allowed_fails: "failing servers are left out by rules of the gateway",
   cooldown_time: "failing servers are left out by rules of the gateway",
-  temperature: "requests keep the parameters of their callers",
-  max_tokens: "requests keep the parameters of their callers",
+  temperature: "requests keep the parameters of their clients",
+  max_tokens: "requests keep the parameters of their clients",
   drop_params: "upstreams.NAME.fields says which fields reach a server",
   redis_host: "nodes share a store by GATEWAY_STORE_URL",
   redis_port: "nodes share a store by GATEWAY_STORE_URL",
@@ -367,7 +367,7 @@ class LiteLlm {
     })
     info?.take("id")
     info?.end()
-    params.end(reasons, "it is a parameter of the request or of the provider, and requests keep those of their callers")
+    params.end(reasons, "it is a parameter of the request or of the provider, and requests keep those of their clients")
     entry.end(reasons)
   }
 
