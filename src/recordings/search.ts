@@ -25,7 +25,7 @@ const mostValues = 50
 const mostCounted = 1_000
 
 /** Milliseconds that the facet `slow` counts by. */
-const slowSteps = [1_000, 3_000, 10_000, 30_000, 100_000]
+const slowSteps = [1_000, 3_000, 10_000, 30_000, 100_000].map((step) => [step, String(step)] as const)
 
 /** The value of a record in a sorted list; `undefined` while it is unknown. A cost is compared to about 16 digits. */
 const sortValues: { readonly [Name in RequestSort]: (record: RequestRecord) => number | undefined } = {
@@ -65,7 +65,8 @@ export interface SearchContext {
 /** A facet: the values of a record, and the records that its filter matches. */
 interface FacetRule {
   readonly filter: string
-  readonly values: (record: RequestRecord) => ReadonlyArray<string | undefined>
+  /** Counts each value of a record. It runs for every record and facet, and makes nothing. */
+  readonly count: (record: RequestRecord, add: (value: string | undefined) => void) => void
   readonly fitting: (wanted: string, context: SearchContext) => (record: RequestRecord) => boolean
 }
 
@@ -79,18 +80,26 @@ const matching = (wanted: string): (value: string | undefined) => boolean => {
   return (value) => value !== undefined && value.toLowerCase().includes(part)
 }
 
-const anyPart = (filter: string, values: FacetRule["values"]): FacetRule => ({
+type ValueOf = (record: RequestRecord) => string | undefined
+
+/** A facet of a value and, if it differs, of another one. Its filter matches a part of either. */
+const anyPart = (filter: string, value: ValueOf, other: ValueOf = value): FacetRule => ({
   filter,
-  values,
+  count: (record, add) => {
+    const first = value(record)
+    const second = other(record)
+    add(first)
+    if (second !== first) add(second)
+  },
   fitting: (wanted) => {
     const fits = matching(wanted)
-    return (record) => values(record).some(fits)
+    return (record) => fits(value(record)) || fits(other(record))
   }
 })
 
-const exactly = (filter: string, value: (record: RequestRecord) => string | undefined): FacetRule => ({
+const exactly = (filter: string, value: ValueOf): FacetRule => ({
   filter,
-  values: (record) => [value(record)],
+  count: (record, add) => add(value(record)),
   fitting: (wanted) => (record) => value(record) === wanted
 })
 
@@ -102,32 +111,31 @@ const upstreamOf = ({ facts }: RequestRecord): string | undefined =>
 const facetRules = {
   key: {
     filter: "key",
-    values: ({ key }) => [key],
+    count: ({ key }, add) => add(key),
     fitting: (wanted, { keyName }) => {
       const fits = matching(wanted)
       return ({ key }) => fits(key) || fits(keyName(key))
     }
   },
-  model: anyPart(
-    "model",
-    ({ facts: { model, requestedModel } }) => model === requestedModel ? [model] : [requestedModel, model]
-  ),
+  model: anyPart("model", ({ facts }) => facts.requestedModel, ({ facts }) => facts.model),
   style: exactly("style", ({ facts }) => facts.style),
   app: exactly("app", ({ facts }) => facts.identity?.shown.app),
   session: exactly("session", ({ facts }) => facts.identity?.shown.session),
   upstream: exactly("upstream", upstreamOf),
-  account: anyPart("account", ({ account }) => [account]),
+  account: anyPart("account", ({ account }) => account),
   outcome: exactly("outcome", ({ outcome }) => outcome),
-  code: anyPart("code", ({ facts }) => [facts.error]),
+  code: anyPart("code", ({ facts }) => facts.error),
   prompt_cache: {
     filter: "prompt_cache",
-    values: ({ facts }) => [facts.promptCache?.reason],
+    count: ({ facts }, add) => add(facts.promptCache?.reason),
     fitting: (wanted) => ({ facts: { promptCache } }) =>
       promptCache?.result === wanted || promptCache?.reason === wanted
   },
   slow: {
     filter: "min_ms",
-    values: ({ duration }) => slowSteps.filter((step) => duration >= step).map(String),
+    count: ({ duration }, add) => {
+      for (const [step, text] of slowSteps) if (duration >= step) add(text)
+    },
     fitting: (wanted) => ({ duration }) => duration >= Number(wanted)
   }
 } as const satisfies Readonly<Record<string, FacetRule>>
@@ -176,13 +184,19 @@ class Matcher {
     })
   }
 
-  /** The facets whose filters do not match; `undefined` if the record does not match for another reason. */
-  misses(record: RequestRecord): ReadonlyArray<FacetName> | undefined {
+  /** The facet whose filter alone does not match; `all` if every filter does, and `undefined` if the record does not match otherwise. */
+  missed(record: RequestRecord): FacetName | "all" | undefined {
     const { startedAt } = record
     if (startedAt < this.#from || startedAt >= this.#to) return undefined
     if (this.#status !== undefined && !isStatus(record, this.#status)) return undefined
     if (this.#leastCost !== undefined && (record.facts.cost ?? -1n) < this.#leastCost) return undefined
-    return this.#facets.flatMap(([name, fits]) => fits(record) ? [] : [name])
+    let missed: FacetName | "all" = "all"
+    for (const [name, fits] of this.#facets) {
+      if (fits(record)) continue
+      if (missed !== "all") return undefined
+      missed = name
+    }
+    return missed
   }
 
   /** True after the work of one call. */
@@ -251,7 +265,7 @@ export function* pageOf(
   let last: number | undefined
   for (const record of records) {
     if (matcher.slice.add(1)) yield matcher.slice.end()
-    if (matcher.misses(record)?.length === 0) {
+    if (matcher.missed(record) === "all") {
       if (matcher.isSpent) return { records: found, next: last }
       if (yield* matcher.holds(record)) {
         if (found.length === limit) return { records: found, next: last }
@@ -291,7 +305,7 @@ export function* sortedPageOf(
     const value = valueOf(record)
     const place = [value === undefined ? lastRank : order === "desc" ? value : -value, record.number] as const
     if (after !== undefined && !isBehind(place, after)) continue
-    if (matcher.misses(record)?.length !== 0) continue
+    if (matcher.missed(record) !== "all") continue
     const isFull = best.length === limit
     isCut ||= isFull
     if (isFull && isBehind(place, best[limit - 1]!.place)) continue
@@ -358,7 +372,7 @@ export function* countHistogram(
   let complete = true
   for (const record of records) {
     if (matcher.slice.add(1)) yield matcher.slice.end()
-    if (matcher.misses(record)?.length !== 0) continue
+    if (matcher.missed(record) !== "all") continue
     if (matcher.isSpent) {
       complete = false
       break
@@ -439,24 +453,27 @@ export function* countFacets(
 ): Cooperative<FacetCounts> {
   const matcher = new Matcher(filter, context)
   const counts = byFacet(() => new Map<string, number>())
+  const counting = facetNames.map((name) => {
+    const rule: FacetRule = facetRules[name]
+    const values = counts[name]
+    const add = (value: string | undefined) => {
+      if (value !== undefined && value !== "") values.set(value, (values.get(value) ?? 0) + 1)
+    }
+    return { name, count: (record: RequestRecord) => rule.count(record, add) }
+  })
   let total = 0
   let complete = true
   for (const record of records) {
     if (matcher.slice.add(1)) yield matcher.slice.end()
-    const misses = matcher.misses(record)
-    if (misses === undefined || misses.length > 1) continue
+    const missed = matcher.missed(record)
+    if (missed === undefined) continue
     if (matcher.isSpent) {
       complete = false
       break
     }
     if (!(yield* matcher.holds(record))) continue
-    if (misses.length === 0) total++
-    for (const name of misses.length === 0 ? facetNames : misses) {
-      const rule: FacetRule = facetRules[name]
-      for (const value of rule.values(record)) {
-        if (value !== undefined && value !== "") counts[name].set(value, (counts[name].get(value) ?? 0) + 1)
-      }
-    }
+    if (missed === "all") total++
+    for (const { count, name } of counting) if (missed === "all" || missed === name) count(record)
   }
   return { counts: byFacet((name) => mostFrequent(counts[name], mostCounted)), total, complete }
 }
