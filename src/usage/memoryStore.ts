@@ -25,6 +25,7 @@ import {
   makeReport,
   matches,
   sortSliced,
+  unitRead,
   type UsageQuery,
   type UsageReport
 } from "./UsageQuery.ts"
@@ -43,7 +44,7 @@ interface MemoryOptions extends UsageStoreOptions {
   readonly detail?: string | undefined
 }
 
-/** The buckets that match a query, in the order of their hours. */
+/** The buckets that match a query, in the order of their hours where its rows are of times. */
 export function* orderedBuckets(
   query: UsageQuery,
   ...batches: ReadonlyArray<Batch>
@@ -55,7 +56,7 @@ export function* orderedBuckets(
       if (matches(query, bucket)) found.push(bucket)
     })
   }
-  return yield* sortSliced(found, (a, b) => a.hour - b.hour)
+  return unitRead(query) === undefined ? found : yield* sortSliced(found, (a, b) => a.hour - b.hour)
 }
 
 /** Answers a query from batches in memory. */
