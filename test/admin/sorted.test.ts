@@ -5,6 +5,7 @@ import { accountSorts } from "../../src/admin/accounts/Api.ts"
 import { sortedBy } from "../../src/admin/contract.ts"
 import { keySorts } from "../../src/admin/keys/Api.ts"
 import { keyValues } from "../../src/admin/keys/items.ts"
+import { modelSorts } from "../../src/admin/models/Api.ts"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -67,6 +68,27 @@ const pages = async (path: string, of = "items") => {
   }
 }
 
+const orders = ["asc", "desc"] as const
+
+/** A plain sort by insertion: unknown values last, and equal ones as they were. */
+const plainly = <Item>(
+  items: ReadonlyArray<Item>,
+  valueOf: (item: Item) => string | number | bigint | null | undefined,
+  order: (typeof orders)[number]
+): ReadonlyArray<Item> => {
+  const sorted: Array<Item> = []
+  const isBefore = (a: Item, b: Item): boolean => {
+    const [one, other] = [valueOf(a) ?? undefined, valueOf(b) ?? undefined]
+    if (one === undefined || other === undefined) return one !== undefined && other === undefined
+    return order === "asc" ? one < other : one > other
+  }
+  for (const item of items) {
+    const place = sorted.findIndex((each) => isBefore(item, each))
+    sorted.splice(place === -1 ? sorted.length : place, 0, item)
+  }
+  return sorted
+}
+
 describe("a sort by a value", () => {
   it("has the order of a plain sort, unknown values last, and equal ones as they were", () => {
     const value = fc.option(fc.integer({ min: 0, max: 5 }), { nil: null })
@@ -86,14 +108,12 @@ describe("a sort by a value", () => {
 describe("the list of keys", () => {
   it("is sorted by each column over pages", async () => {
     const all = (await list("/admin/keys"))["items"] as ReadonlyArray<Parameters<typeof keyValues["id"]>[0]>
-    for (const [place, sort] of keySorts.entries()) {
-      const order = place % 2 === 0 ? "asc" : "desc"
-      const plain = sortedBy(all, keyValues[sort], order).map(({ id }) => id)
-      assert.deepStrictEqual(
-        (await pages(`/admin/keys?sort=${sort}&order=${order}`)).map(({ id }) => id),
-        plain,
-        sort
-      )
+    for (const sort of keySorts) {
+      for (const order of orders) {
+        const plain = plainly(all, keyValues[sort], order).map(({ id }) => id)
+        const found = await pages(`/admin/keys?sort=${sort}&order=${order}`)
+        assert.deepStrictEqual(found.map(({ id }) => id), plain, `${sort} ${order}`)
+      }
     }
   })
 
@@ -120,11 +140,12 @@ describe("the list of accounts", () => {
       Record<string, string | number | null>
     >
     assert.strictEqual(all.length, 7)
-    for (const [place, sort] of accountSorts.entries()) {
-      const order = place % 2 === 0 ? "asc" : "desc"
-      const plain = sortedBy(all, (item) => item[sort], order).map(({ identifier }) => identifier)
-      const found = await pages(`/admin/accounts?sort=${sort}&order=${order}`)
-      assert.deepStrictEqual(found.map(({ identifier }) => identifier), plain, sort)
+    for (const sort of accountSorts) {
+      for (const order of orders) {
+        const plain = plainly(all, (item) => item[sort], order).map(({ identifier }) => identifier)
+        const found = await pages(`/admin/accounts?sort=${sort}&order=${order}`)
+        assert.deepStrictEqual(found.map(({ identifier }) => identifier), plain, `${sort} ${order}`)
+      }
     }
     const cut = await list("/admin/accounts?sort=note&upstream=gpu")
     assert.deepStrictEqual((cut["items"] as typeof all).map(({ note }) => note), ["c", "b", "a", ""])
@@ -183,6 +204,34 @@ describe("the catalogue of models", () => {
     const needed = (await models("q=")).filter(({ price_needed }) => price_needed).map(({ id }) => id)
     assert.strictEqual((await call("PUT", "/admin/prices", { body: { prices: before } })).status, 200)
     assert.deepStrictEqual(needed, ["large"])
+  })
+
+  it("is sorted by each column in both directions over pages", async () => {
+    const all = await models("q=")
+    const priced = (unit: string) => ({ prices }: Model) => {
+      const price = prices[0]?.[unit]
+      return typeof price === "string" ? Number(price) : undefined
+    }
+    const values: Readonly<Record<(typeof modelSorts)[number], (model: Model) => string | number | null | undefined>> =
+      {
+        id: ({ id }) => id,
+        kind: ({ kind }) => kind,
+        input: priced("input"),
+        output: priced("output"),
+        requests: ({ day }) => day?.requests,
+        cost: ({ day }) => day === null ? undefined : Number(day.cost),
+        first_event_p95_ms: ({ day }) => day?.first_event_p95_ms
+      }
+    for (const sort of modelSorts) {
+      for (const order of orders) {
+        const plain = plainly(all, values[sort], order).map(({ id }) => id)
+        assert.deepStrictEqual(
+          (await models(`sort=${sort}&order=${order}`)).map(({ id }) => id),
+          plain,
+          `${sort} ${order}`
+        )
+      }
+    }
   })
 
   it("is searched, sorted and filtered by kind, and knows the requests and times of a day", async () => {
