@@ -141,4 +141,13 @@ describe("the models at the console", () => {
     await result(page).getByText("The price of gone was changed.").waitFor()
     assert.deepStrictEqual(Object.keys(await prices()), ["vendor-small", "vendor-dated", "fast"])
   })
+  it("are found by their names in the palette, and lead from their upstream's page to their own", async () => {
+    await page.goto(`${gateway.url}/console/#/upstreams/gpu`)
+    const link = page.getByRole("definition").getByRole("link", { name: "dated", exact: true })
+    assert.strictEqual(await link.getAttribute("href"), "#/models/dated")
+    await page.keyboard.press("Control+k")
+    await dialog("Go to…").getByRole("combobox").fill("small")
+    await page.getByRole("option", { name: /^small Model$/ }).click()
+    await page.getByRole("heading", { level: 1, name: "small", exact: true }).waitFor()
+  })
 })

@@ -1,5 +1,5 @@
 /**
- * The palette: goes to a page, key, account or request by typing a part of its name. Opened by Ctrl+K or ⌘K.
+ * The palette: goes to a page, key, model, account or request by typing a part of its name. Opened by Ctrl+K or ⌘K.
  */
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks"
 import { read } from "../state/actions.ts"
@@ -29,11 +29,17 @@ const idLike = /^[\w.:-]{6,}$/
 const contains = (text: string | null | undefined, part: string): boolean =>
   (text ?? "").toLowerCase().includes(part.toLowerCase())
 
-/** Keys and accounts whose name contains `text`. */
-const search = async (text: string, kinds: { readonly key: string; readonly account: string }, signal: AbortSignal) => {
-  const [keys, accounts] = await Promise.all([
+/** Keys, models and accounts whose name contains `text`. */
+const search = async (
+  text: string,
+  kinds: { readonly account: string; readonly key: string; readonly model: string },
+  signal: AbortSignal
+) => {
+  const page = { page: 1, page_size: mostOfKind, q: text }
+  const [keys, { models }, accounts] = await Promise.all([
     read((client) => client["admin-keys"].list({ query: { page: 1, page_size: keysRead } }), signal),
-    read((client) => client["admin-accounts"].list({ query: { page: 1, page_size: mostOfKind, q: text } }), signal)
+    read((client) => client["admin-models"].list({ query: page }), signal),
+    read((client) => client["admin-accounts"].list({ query: page }), signal)
   ])
   return [
     ...keys.items.filter(({ id, name, preview }) => [id, name, preview].some((each) => contains(each, text)))
@@ -45,6 +51,12 @@ const search = async (text: string, kinds: { readonly key: string; readonly acco
         hint: name === null ? undefined : preview,
         link: linkTo("keys", id)
       })),
+    ...models.filter(({ id, kind }) => kind !== "family" && contains(id, text)).map(({ id }): Place => ({
+      icon: "models",
+      kind: kinds.model,
+      name: id,
+      link: linkTo("models", id)
+    })),
     ...accounts.items.map((item): Place => ({
       icon: "accounts",
       kind: kinds.account,

@@ -350,7 +350,7 @@ export const en = {
     toFilter: "Go to the filter of the page",
     toPage: (page: string) => `Go to ${page}`,
     keysOf: "Keys of this page",
-    goToHint: "Page, key, account or request id",
+    goToHint: "Page, key, model, account or request id",
     nothingFound: "Nothing found.",
     place: "Page",
     request: "Request",

@@ -448,7 +448,7 @@ export const zh: Texts = {
     toFilter: "转到本页的筛选",
     toPage: (page) => `转到${page}`,
     keysOf: "本页的快捷键",
-    goToHint: "页面、密钥、账号或请求 ID",
+    goToHint: "页面、密钥、模型、账号或请求 ID",
     nothingFound: "没有找到。",
     place: "页面",
     request: "请求",

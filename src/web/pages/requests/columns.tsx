@@ -69,6 +69,18 @@ const Key = ({ item: { key, key_name } }: { readonly item: RequestItem }) => {
     )
 }
 
+/** The model, which leads to its page; a name that no model has filters the list. */
+const Model = ({ item: { model, native_model } }: { readonly item: RequestItem }) =>
+  model === null || native_model === null
+    ? <PickOr filter="model" value={model} />
+    : (
+      <span class="with-copy">
+        <a href={linkTo("models", model)} title={model} aria-label={model} tabIndex={-1}>
+          <Middle text={model} />
+        </a>
+      </span>
+    )
+
 /** The outcome: a sign for what went well, the error's code and the status for a failure. */
 const Outcome = ({ item }: { readonly item: RequestItem }) => {
   const t = useTexts().requests
@@ -193,7 +205,7 @@ export const columnsOf = (
       cell: (item) => link(item, <When at={item.started_at} />)
     },
     { name: t.outcome, rank: 1, width: "12.5rem", cell: (item) => <Outcome item={item} /> },
-    { name: t.model, rank: 2, cell: ({ model }) => <PickOr filter="model" value={model} /> },
+    { name: t.model, rank: 2, cell: (item) => <Model item={item} /> },
     { name: t.key, rank: 2, cell: (item) => <Key item={item} /> },
     { name: t.answeredBy, rank: 3, cell: (item) => <AnsweredBy item={item} /> },
     ...added.map((name) => extras[name]),

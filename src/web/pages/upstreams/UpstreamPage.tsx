@@ -95,7 +95,7 @@ const Upstream = ({ item }: { readonly item: UpstreamItem }) => {
                 <Names
                   key="models"
                   names={models}
-                  linkOf={(model) => linkTo("requests", undefined, { upstream: name, model: `"${model}"` })}
+                  linkOf={(model) => linkTo("models", model)}
                 />
               )
             ],
