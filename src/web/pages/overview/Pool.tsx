@@ -9,21 +9,24 @@ import { Loading } from "../../parts/Loaded.tsx"
 import { poolAtom, type PoolNow, type Received } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { useAtom } from "../../state/registry.ts"
+import { useAtom, useValue } from "../../state/registry.ts"
 import { runningAtom } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
+import { type UpstreamItem, upstreamsAtom } from "../../state/upstreams.ts"
 import { knownAtom } from "./accounts.ts"
 import { moveInStrip } from "./strip.ts"
 
 const linkToAccount = (item: Received["item"]): string => linkTo("accounts", accountName(item))
 
-/** How many accounts are in each state; together they are all accounts. */
-const countsOf = (pool: PoolNow): ReadonlyArray<readonly [AccountState, number]> => [
-  ["ready", Math.max(0, pool.total - pool.cooling - pool.out)],
-  ["cooling", pool.cooling],
-  ["out", pool.out],
-  ["disabled", pool.disabled]
-]
+/** How many accounts are in each state; together they are all accounts. What stands for an account in an upstream without any is none. */
+const countsOf = (
+  { cooling, disabled, out, total }: PoolNow,
+  standIns: ReadonlyArray<UpstreamItem>
+): ReadonlyArray<readonly [AccountState, number]> =>
+  Object.entries({ ready: total - cooling - out, cooling, out, disabled }).map(([name, count]) => {
+    const state = name as AccountState
+    return [state, standIns.reduce((left, { accounts }) => Math.max(0, left - accounts[state]), count)]
+  })
 
 const Cell = ({ isStop, item, onShow }: {
   readonly item: Received["item"]
@@ -82,8 +85,11 @@ export const Pool = () => {
   const pool = useAtom(poolAtom)
   const running = useAtom(runningAtom)
   const { failedTests, isAll, items } = useAtom(knownAtom)
-  if (pool === undefined) return <Loading />
-  const all = pool.total + pool.disabled
+  const upstreams = useValue(upstreamsAtom)?.upstreams
+  if (pool === undefined || upstreams === undefined) return <Loading />
+  const standIns = upstreams.filter(({ needs_accounts }) => !needs_accounts)
+  const counts = countsOf(pool, standIns)
+  const all = counts.reduce((sum, [, count]) => sum + count, 0)
   return (
     <Section
       name={t.pool}
@@ -96,7 +102,7 @@ export const Pool = () => {
     >
       <div class="card pool">
         <ul class="counts">
-          {[...countsOf(pool), ["failed", failedTests] as const].map(([state, count]) => (
+          {[...counts, ["failed", failedTests] as const].map(([state, count]) => (
             <li key={state} class={state === "failed" ? "apart" : ""}>
               <a
                 class={`count-of ${count === 0 || state === "ready" ? "" : accountSigns[state].tone}`}
@@ -111,12 +117,12 @@ export const Pool = () => {
         {isAll && items.length > 0 && <Cells items={items} />}
         {!isAll && all > 0 && (
           <div class="shares" aria-hidden="true">
-            {countsOf(pool).map(([state, count]) => (
+            {counts.map(([state, count]) => (
               <span key={state} class={`cell ${state}`} style={{ flexGrow: count, flexBasis: count === 0 ? 0 : 3 }} />
             ))}
           </div>
         )}
-        {all === 0 && (
+        {all === 0 && standIns.length === 0 && (
           <p class="hint">
             {t.noAccounts} <a href={linkTo("accounts")}>{t.addAccounts}</a>
           </p>
