@@ -8,6 +8,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { peers } from "../bench/peers.ts"
 import { table } from "../scripts/docs/table.ts"
+import { type RawConfig, sha256Hex } from "../src/config/json.ts"
+import { keyId } from "../src/domain/identity.ts"
 import { businessKey, startGateway } from "../test/support/gateway.ts"
 import { type Answer, chunk, frames, json, type OpenAiServer, startOpenAiServer } from "../test/support/openaiServer.ts"
 import { type Api, ask, type Reply, type Sending } from "./apis.ts"
@@ -30,20 +32,57 @@ interface Candidate {
   /** The APIs of callers that it has for chat. */
   readonly apis: ReadonlyArray<Api>
   readonly start: (server: OpenAiServer) => Promise<Gateway>
+  /** Starts it with a limit of `limit` requests a minute; absent if it has no such limit. */
+  readonly startLimited?: (server: OpenAiServer) => Promise<Gateway>
 }
 
+/** The requests a minute of the question about limits. */
+const limit = 50
+
 const root = path.join(import.meta.dirname, "..")
+
+const startOwn = async (server: OpenAiServer, config: RawConfig = {}): Promise<Gateway> => {
+  const upstream = { driver: "openai", base_url: server.baseUrl, models: { bench: "bench" } }
+  const gateway = await startGateway({ upstream, ...config })
+  return { url: gateway.url, key: businessKey, model: "bench", stop: gateway.stop }
+}
 
 const own: Candidate = {
   name: "this gateway",
   version: (JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as { version: string }).version,
   apis: ["chat", "Responses", "messages", "content generation"],
-  start: async (server) => {
-    const gateway = await startGateway({
-      upstream: { driver: "openai", base_url: server.baseUrl, models: { bench: "bench" } }
+  start: startOwn,
+  startLimited: (server) =>
+    startOwn(server, {
+      key_records: { [keyId(businessKey, sha256Hex)]: { limits: [{ window: "minute", requests: limit }] } }
     })
-    return { url: gateway.url, key: businessKey, model: "bench", stop: gateway.stop }
-  }
+}
+
+const startLiteLlm = async (server: OpenAiServer, params: object = {}, more: object = {}): Promise<Gateway> => {
+  const folder = await install("LiteLLM")
+  const key = "sk-compare"
+  const config = path.join(cache, "compare-litellm.yaml")
+  const served = { model: "openai/bench", api_base: server.baseUrl, api_key: "sk-bench", ...params }
+  writeFileSync(
+    config,
+    JSON.stringify({
+      model_list: [{ model_name: "bench", litellm_params: served }],
+      general_settings: { master_key: key },
+      ...more
+    })
+  )
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const { kill } = await start({
+    command: path.join(folder, "bin/litellm"),
+    args: ["--config", config, "--host", "127.0.0.1", "--port", String(port)],
+    // It imports modules of the folder two levels above the current one.
+    cwd: path.join(folder, "bin"),
+    env: { LITELLM_LOCAL_MODEL_COST_MAP: "True" },
+    log: path.join(cache, "compare-litellm.log"),
+    ready: `${url}/health/liveliness`
+  })
+  return { url, key, model: "bench", stop: kill }
 }
 
 const litellm: Candidate = {
@@ -51,31 +90,12 @@ const litellm: Candidate = {
   version: versionOf("LiteLLM"),
   // For its other APIs it asks the server's Responses, which the scripted one does not have.
   apis: ["chat"],
-  start: async (server) => {
-    const folder = await install("LiteLLM")
-    const key = "sk-compare"
-    const config = path.join(cache, "compare-litellm.yaml")
-    const served = { model: "openai/bench", api_base: server.baseUrl, api_key: "sk-bench" }
-    writeFileSync(
-      config,
-      JSON.stringify({
-        model_list: [{ model_name: "bench", litellm_params: served }],
-        general_settings: { master_key: key }
-      })
-    )
-    const port = await freePort()
-    const url = `http://127.0.0.1:${port}`
-    const { kill } = await start({
-      command: path.join(folder, "bin/litellm"),
-      args: ["--config", config, "--host", "127.0.0.1", "--port", String(port)],
-      // It imports modules of the folder two levels above the current one.
-      cwd: path.join(folder, "bin"),
-      env: { LITELLM_LOCAL_MODEL_COST_MAP: "True" },
-      log: path.join(cache, "compare-litellm.log"),
-      ready: `${url}/health/liveliness`
+  start: (server) => startLiteLlm(server),
+  // Limits of its keys need a database; those of a model do not.
+  startLimited: (server) =>
+    startLiteLlm(server, { rpm: limit }, {
+      router_settings: { optional_pre_call_checks: ["enforce_model_rate_limits"] }
     })
-    return { url, key, model: "bench", stop: kill }
-  }
 }
 
 /** The packages of npm that `npm run bench -- peers` measures. */
@@ -368,6 +388,25 @@ const canaries = async (server: OpenAiServer, gateway: Gateway, api: Api) => {
   }
 }
 
+/** Whether a limit holds for requests that come together. */
+const heldLimit = async (server: OpenAiServer, { apis: [api = "chat"], startLimited }: Candidate) => {
+  const asked = `requests of 200 together that pass a limit of ${limit} a minute`
+  if (startLimited === undefined) return { [asked]: "it has no such limit" }
+  const gateway = await startLimited(server)
+  try {
+    server.answer(() => whole)
+    const replies = await Promise.all(
+      Array.from({ length: 200 }, () => ask(sendingOf(gateway, api, false), question).catch(() => undefined))
+    )
+    const passed = replies.filter((reply) => reply?.status === 200).length
+    const refused = replies.filter((reply) => reply?.status === 429).length
+    const others = replies.length - passed - refused
+    return { [asked]: others === 0 ? String(passed) : `${passed}, and ${others} fail in another way` }
+  } finally {
+    await gateway.stop()
+  }
+}
+
 const named = process.argv.slice(2)
 const candidates = [own, litellm, ...packages].filter(({ name }) => named.length === 0 || named.includes(name))
 const columns: Array<readonly [head: string, answers: Readonly<Record<string, string>>]> = []
@@ -389,7 +428,8 @@ for (const candidate of candidates) {
           () => bills(server, gateway, apis),
           ...(first === "chat" ? [() => keptFields(server, gateway)] : []),
           () => samePrefix(server, gateway, first),
-          () => canaries(server, gateway, first)
+          () => canaries(server, gateway, first),
+          () => heldLimit(server, candidate)
         ]
       ) {
         Object.assign(
