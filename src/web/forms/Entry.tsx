@@ -111,7 +111,7 @@ export const choiceName = (names: Names, path: string, choice: unknown): string 
 interface Shown {
   readonly form: EntryForm
   readonly names: Names
-  /** Whether every choice has a value, so that nothing stands for none. */
+  /** Whether every choice with a name in the texts has a value, so that nothing stands for none. */
   readonly whole?: boolean
 }
 
@@ -170,7 +170,7 @@ export const EntryField = ({ class: kind, form, grow = false, names, path, place
         field={field}
         text={text}
         choice={choice}
-        unset={whole ? undefined : unset}
+        unset={whole && name !== undefined ? undefined : unset}
         title={about}
         aria-invalid={refusal !== undefined}
         aria-describedby={refusal !== undefined || name === undefined ? `${id}-about` : undefined}
@@ -191,10 +191,7 @@ export const EntryField = ({ class: kind, form, grow = false, names, path, place
 }
 
 /** Fields side by side; those without a name in the texts stand below, each with what it is. */
-export const EntryFields = ({ grow = false, paths, ...shown }: Shown & {
-  readonly paths: ReadonlyArray<string>
-  readonly grow?: boolean
-}) => {
+export const EntryFields = ({ paths, ...shown }: Shown & { readonly paths: ReadonlyArray<string> }) => {
   const [named, others] = [true, false].map((isNamed) =>
     paths.filter((path) => (shown.names(path) !== undefined) === isNamed)
   )
@@ -202,7 +199,7 @@ export const EntryFields = ({ grow = false, paths, ...shown }: Shown & {
     <>
       {named!.length > 0 && (
         <div class="row">
-          {named!.map((path) => <EntryField key={path} path={path} grow={grow} rows={1} {...shown} />)}
+          {named!.map((path) => <EntryField key={path} path={path} rows={1} {...shown} />)}
         </div>
       )}
       {others!.map((path) => <EntryField key={path} path={path} rows={2} {...shown} />)}

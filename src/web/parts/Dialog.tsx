@@ -119,7 +119,7 @@ export const ConfirmDialog = ({ action, children, items = [], mustType, name, on
     <Dialog name={name} onClose={onClose}>
       {children !== undefined && <div class="stack">{children}</div>}
       {items.length > 1 && (
-        <ul class="names">
+        <ul class="names" tabIndex={0}>
           {items.slice(0, listedNames).map((item) => <li key={item}>{item}</li>)}
           {items.length > listedNames && <li class="hint">{t.andMore(items.length - listedNames)}</li>}
         </ul>

@@ -17,6 +17,7 @@ import { countdown, number, timeOfDay } from "./format.ts"
 import { Icon, Mark } from "./Icon.tsx"
 import { Lazy, type PageView } from "./Loaded.tsx"
 import { Preferences } from "./Preferences.tsx"
+import { useWholeTexts } from "./wholeTexts.ts"
 
 /** Pages are loaded when they are first shown. */
 const loaders: Readonly<Record<Exclude<Page, "overview">, () => Promise<PageView>>> = {
@@ -223,6 +224,7 @@ export const Shell = () => {
     void loadShortcuts().then((View) => setKeys({ View, of }), () => undefined)
   }
   usePageKeys(openPalette, openKeys)
+  useWholeTexts()
   useEffect(() => {
     const reading = new AbortController()
     void readEvents(reading.signal)

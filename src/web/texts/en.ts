@@ -491,7 +491,7 @@ export const en = {
     out: "Out",
     columns: "Columns",
     extras: {
-      style: "API",
+      style: words.style,
       finish: "Finish",
       tries: "Attempts",
       rate: "Tokens/s",

@@ -54,7 +54,7 @@ const Facets = ({ chosen, counts }: {
           onClick={() => choose({ state, page: "" })}
         >
           {state !== "" && (
-            <span class={`badge ${accountSigns[state].tone}`} aria-hidden="true">{accountSigns[state].sign}</span>
+            <span class={`sign ${accountSigns[state].tone}`} aria-hidden="true">{accountSigns[state].sign}</span>
           )}
           <span>{state === "" ? t.all : states[state]}</span>
           <strong>{counts === undefined ? "" : number(counts[state === "" ? "all" : state])}</strong>

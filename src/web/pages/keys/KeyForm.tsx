@@ -41,6 +41,7 @@ const Limit = ({ form, kind, window }: {
         onText={(text) => form.set(path, text)}
         onBlur={() => form.separate(path)}
       />
+      {refusal !== undefined && <span class="hint refused">{refusal}</span>}
     </td>
   )
 }

@@ -104,7 +104,7 @@ export const EditPrice = ({ editing: { names, title }, onClose, prices, units }:
   return (
     <FormDialog name={common.actionOn(t.setPrice, title)} onClose={onClose} onSave={save}>
       <Select label={t.entry} value={name} options={names.map((each) => [each, each])} onValue={setName} />
-      <EntryFields grow form={form} names={t.fields} paths={units.map(({ path }) => path)} />
+      <EntryFields form={form} names={t.fields} paths={units.map(({ path }) => path)} />
       <p class="hint">{before === undefined ? t.hint : t.hintDelete}</p>
     </FormDialog>
   )

@@ -7,7 +7,7 @@ import { Empty } from "../../parts/Empty.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Icon } from "../../parts/Icon.tsx"
-import { LayoutContext, useMedia } from "../../parts/layout.ts"
+import { LayoutContext, useLayout, useMedia } from "../../parts/layout.ts"
 import { LoadFailure, Skeleton } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Row, Table, useOrder } from "../../parts/Table.tsx"
@@ -290,9 +290,11 @@ const List = () => {
   const currency = useCurrency()
   const added = addedColumns(query)
   const texts = useTexts()
+  const isBeside = open !== undefined && hasRoom
+  const isWide = useLayout() === "wide" && !isBeside
   const columns = columnsOf(
     texts,
-    { currency, days: page !== undefined && hasOtherDays(page.items), added },
+    { currency, days: page !== undefined && hasOtherDays(page.items), isBeside, isWide, added },
     (item, content) => <RowLink item={item} isOpen={isOpenIn(query, item)}>{content}</RowLink>
   )
   const isCompact = query["density"] === "compact"
@@ -339,7 +341,7 @@ const List = () => {
         />
       )}
       {page === undefined && failure === undefined && <Skeleton rows={12} />}
-      <div class={open !== undefined && hasRoom ? "beside" : ""}>
+      <div class={isBeside ? "beside" : ""}>
         <div class="stack">
           <div
             ref={box}
@@ -356,16 +358,16 @@ const List = () => {
               </div>
             )}
             {page !== undefined && (
-              <LayoutContext.Provider value={open !== undefined && hasRoom ? "lines" : undefined}>
+              <LayoutContext.Provider value={isBeside ? "lines" : undefined}>
                 <Rows columns={columns} page={page} query={query} busy={isOther} compact={isCompact} />
               </LayoutContext.Provider>
             )}
           </div>
-          {page !== undefined && (
+          {page !== undefined && (page.kept > 0 || page.items.length > 0) && (
             <Pages page={page} query={query} total={counts.isOther ? undefined : counts.counts?.total} />
           )}
         </div>
-        {open !== undefined && hasRoom && <Drawer id={open} onClose={close} />}
+        {open !== undefined && isBeside && <Drawer id={open} onClose={close} />}
       </div>
     </>
   )

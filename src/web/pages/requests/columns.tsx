@@ -95,7 +95,7 @@ const Outcome = ({ item }: { readonly item: RequestItem }) => {
           value={error}
           title={`${name}: ${[error, status].filter((each) => each !== null).join(" ")}`}
         >
-          <Middle text={error} />
+          {error}
         </Pick>
         {status !== null && <span class="hint">{status}</span>}
       </span>
@@ -155,6 +155,10 @@ export const sorts = ["started_at", "duration_ms", "first_event_ms", "cost", "to
 export interface Room {
   /** Some requests are of another day. */
   readonly days: boolean
+  /** A request is open beside the list, and has its cost. */
+  readonly isBeside: boolean
+  /** Every column stands in the rows. */
+  readonly isWide: boolean
   readonly currency: string | undefined
   readonly added: ReadonlyArray<ExtraColumn>
 }
@@ -163,7 +167,7 @@ const took = (ms: number | null): ComponentChildren => ms === null ? "–" : <To
 
 export const columnsOf = (
   { requests: t }: Pick<Texts, "requests">,
-  { added, currency, days }: Room,
+  { added, currency, days, isBeside, isWide }: Room,
   link: (item: RequestItem, content: ComponentChildren) => ComponentChildren
 ): ReadonlyArray<ColumnOf> => {
   const extras: Readonly<Record<ExtraColumn, ColumnOf>> = {
@@ -201,12 +205,12 @@ export const columnsOf = (
       rank: 1,
       sort: "started_at",
       first: "desc",
-      width: days ? "10.2rem" : "6.1rem",
+      width: days ? "10.2rem" : "5.7rem",
       cell: (item) => link(item, <When at={item.started_at} />)
     },
-    { name: t.outcome, rank: 1, width: "12.5rem", cell: (item) => <Outcome item={item} /> },
-    { name: t.model, rank: 2, cell: (item) => <Model item={item} /> },
-    { name: t.key, rank: 2, cell: (item) => <Key item={item} /> },
+    { name: t.outcome, rank: 1, width: "11.5rem", cell: (item) => <Outcome item={item} /> },
+    { name: t.model, rank: 2, ...isWide ? { width: "11.2rem" } : {}, cell: (item) => <Model item={item} /> },
+    { name: t.key, rank: 2, ...isWide ? { width: "12.6rem" } : {}, cell: (item) => <Key item={item} /> },
     { name: t.answeredBy, rank: 3, cell: (item) => <AnsweredBy item={item} /> },
     ...added.map((name) => extras[name]),
     {
@@ -230,17 +234,17 @@ export const columnsOf = (
       name: t.in,
       rank: 3,
       number: true,
-      width: "4.6rem",
+      width: "4.2rem",
       cell: ({ usage }) => usage === null ? "–" : <Count value={usage.prompt_tokens} />
     },
     {
       name: t.out,
       rank: 3,
       number: true,
-      width: "4.6rem",
+      width: "4.2rem",
       cell: ({ usage }) => usage === null ? "–" : <Count value={usage.completion_tokens} />
     },
-    ...currency === undefined ? [] : [
+    ...currency === undefined || isBeside ? [] : [
       {
         name: t.costIn(currency),
         rank: 2,

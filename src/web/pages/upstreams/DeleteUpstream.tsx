@@ -79,7 +79,7 @@ export const DeleteUpstream = ({ item, onClose }: {
       {accounts !== undefined && accounts.total > 0 && (
         <>
           <p>{t.accountsGo(accounts.total)}</p>
-          <ul class="names">
+          <ul class="names" tabIndex={0}>
             {accounts.items.map(accountName).map((each) => <li key={each}>{each}</li>)}
             {accounts.total > accounts.items.length && (
               <li class="hint">{common.andMore(accounts.total - accounts.items.length)}</li>
