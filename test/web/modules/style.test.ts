@@ -19,6 +19,32 @@ const own = (property: RegExp, allowed: RegExp): ReadonlyArray<string> =>
   declarations.filter(({ name, value }) => property.test(name) && !allowed.test(value))
     .map(({ name, value }) => `${name}: ${value}`)
 
+/** The colours that themes choose, light and dark. */
+const colours = new Map(
+  [...style.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(([, name, light, dark]) =>
+    [name!, [light!, dark!]] as const
+  )
+)
+
+/** The relative luminance of WCAG. */
+const luminance = (colour: string): number =>
+  [0.2126, 0.7152, 0.0722].reduce((sum, weight, index) => {
+    const value = Number.parseInt(colour.slice(1 + index * 2, 3 + index * 2), 16) / 255
+    return sum + weight * (value <= 0.040_45 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4)
+  }, 0)
+
+/** The pairs of a colour and a ground that have less contrast than `least` in a theme. */
+const faint = (names: ReadonlyArray<string>, grounds: ReadonlyArray<string>, least: number): ReadonlyArray<string> =>
+  names.flatMap((name) =>
+    grounds.flatMap((ground) =>
+      [0, 1].flatMap((theme) => {
+        const [a, b] = [name, ground].map((each) => luminance(colours.get(each)![theme]!))
+        const contrast = (Math.max(a!, b!) + 0.05) / (Math.min(a!, b!) + 0.05)
+        return contrast < least ? [`${name} on ${ground}: ${contrast.toFixed(2)}`] : []
+      })
+    )
+  )
+
 const length = String
   .raw`(-?0|1px|auto|100%|var\(--(half|s[1-7])\)|calc\(-1 \* var\(--(half|s[1-7])\)\)|clamp\(var\(--s\d\), [\d.]+vw, var\(--s\d\)\)|inherit)`
 
@@ -36,6 +62,15 @@ describe("the console's style", () => {
     assert.deepStrictEqual(own(/^border(-[a-z]+)*-radius$/, new RegExp(`^${corner}( ${corner})*$`)), [])
     assert.deepStrictEqual(own(/^box-shadow$/, /^(none|var\(--(lift|float|modal)\)|inset .*)$/), [])
     assert.deepStrictEqual(own(/^animation$/, /var\(--motion\)|^waits /), [])
+  })
+
+  it("edges of controls have a contrast of 3 on every ground, and series of a chart one of 3.8", () => {
+    const grounds = ["surface", ...[...colours.keys()].filter((name) => name.endsWith("ground"))]
+    assert.isAtLeast(grounds.length, 6)
+    assert.deepStrictEqual(faint(["edge", "bad", "accent"], [...grounds, "sunken", "hover"], 3), [])
+    const series = [...colours.keys()].filter((name) => name.startsWith("part-"))
+    assert.lengthOf(series, 8)
+    assert.deepStrictEqual(faint(series, ["surface"], 3.8), [])
   })
 
   it("pages have no distances, sizes of text, corners or shadows of their own", () => {
