@@ -5,7 +5,7 @@ import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { json, modelList, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
-import { adminOf, goTo, openSignedIn, seriousFindings, settled, sideways, useBrowser, type Watched } from "./support.ts"
+import { adminOf, findings, goTo, openSignedIn, settled, sideways, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 let server: OpenAiServer
@@ -115,7 +115,7 @@ it("the most used keys and models of today lead to their pages, and keys are sor
     assert.isAtMost(await sideways(page), 0, String(width))
   }
   await page.setViewportSize({ width: 1440, height: 900 })
-  assert.deepStrictEqual(await seriousFindings(page), [])
+  assert.deepStrictEqual(await findings(page), [])
   assert.strictEqual(
     await today.getByRole("table", { name: "Models" }).getByRole("link", { name: "upstream-chat" }).getAttribute(
       "href"

@@ -5,16 +5,7 @@ import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import type { Locator, Page } from "playwright-core"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { modelList, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
-import {
-  adminOf,
-  controls,
-  openSignedIn,
-  result,
-  seriousFindings,
-  settled,
-  useBrowser,
-  type Watched
-} from "./support.ts"
+import { adminOf, controls, findings, openSignedIn, result, settled, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 let server: OpenAiServer
@@ -88,7 +79,7 @@ it("the keys that do something on a page are listed by ?, and do what the list s
       keys.getByRole("term").allTextContents(),
       keys.getByRole("definition").allTextContents()
     ])
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
     await page.keyboard.press("Escape")
     await keys.waitFor({ state: "detached" })
     return terms.map((keys, i) => [keys, texts[i] ?? ""] as const)

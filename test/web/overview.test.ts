@@ -4,7 +4,7 @@
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { launch, openSignedIn, result, seriousFindings } from "./support.ts"
+import { findings, launch, openSignedIn, result } from "./support.ts"
 
 let browser: Browser
 let gateway: RunningGateway
@@ -234,7 +234,7 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   await page.reload()
   const failures = page.getByRole("table", { name: "Last failures" })
   await failures.getByRole("row").nth(1).getByText("model_not_found").waitFor()
-  assert.deepStrictEqual(await seriousFindings(page), [])
+  assert.deepStrictEqual(await findings(page), [])
   await page.getByRole("button", { name: "Disable" }).click()
   await page.getByRole("button", { name: "Enable" }).waitFor()
   await page.getByRole("button", { name: "Delete" }).click()

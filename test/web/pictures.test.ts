@@ -9,19 +9,15 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as HttpApi from "effect/http-api/HttpApi"
 import * as Schema from "effect/Schema"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import path from "node:path"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { AdminApi } from "../../src/server/OperatorApi.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { pictureBrowser } from "./chromium.ts"
+import { compare } from "./pictures/camera.ts"
 import { accounts, keys, now } from "./pictures/data.ts"
-import { fixedReply, startFixed, typefaces } from "./pictures/server.ts"
-import { launch, settled } from "./support.ts"
-
-const folder = path.join(import.meta.dirname, "pictures")
-const differing = path.join(import.meta.dirname, "../../node_modules/.cache/pictures")
-const updates = process.env["UPDATE_PICTURES"] === "1"
+import { fixedReply, type FixedServer, startFixed, typefaces } from "./pictures/server.ts"
+import { editLongKey, longReplies, type State, states } from "./pictures/states.ts"
+import { findings, launch, settled } from "./support.ts"
 
 /** Without the browser that took the committed pictures, they are not compared. */
 const pinned = await pictureBrowser()
@@ -56,7 +52,7 @@ const pages = [
 
 let browser: Browser
 let gateway: RunningGateway
-let fixed: Awaited<ReturnType<typeof startFixed>>
+let fixed: FixedServer
 let context: BrowserContext
 let page: Page
 
@@ -113,6 +109,17 @@ const goTo = async (route: string): Promise<void> => {
   await page.locator("h1").waitFor()
   await settled(page)
   await page.evaluate("document.fonts.ready")
+}
+
+/** Loads the page of a state, and leads to the state. */
+const show = async ({ open, replies = {}, route }: State): Promise<void> => {
+  fixed.answer(replies)
+  await page.goto("about:blank")
+  await page.goto(`${fixed.url}/console/#/${route}`)
+  await page.locator("h1").waitFor()
+  if (!Object.values(replies).includes("held")) await settled(page)
+  await page.mouse.move(0, 0)
+  await open?.(page)
 }
 
 interface DomNode {
@@ -180,76 +187,62 @@ const tooWide = `(({ clientWidth, scrollWidth }) => scrollWidth <= clientWidth ?
     .map((each) => each.className + ": " + each.textContent.slice(0, 40)).slice(0, 20))(document.documentElement)`
 
 /** The numbers and the filled fields that show less than they hold. */
-const cutTexts =
-  `[...document.querySelectorAll(".number, .number *, .figure strong, input:not([type=checkbox], [type=file])")]
-  .filter((each) => each.checkVisibility() && each.clientWidth > 0 && each.scrollWidth > each.clientWidth + 1)
-  .map((each) => each.className + ": " + (each.value ?? each.textContent))`
-
-/** The share of pixels of two pictures that differ visibly, from 0 to 1; 1 if their sizes differ. */
-const difference = async (before: Buffer, after: Buffer): Promise<number> =>
-  before.equals(after) ? 0 : page.evaluate(async ([a, b]) => {
-    const read = async (text: string) => {
-      const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-      const bitmap = await (globalThis as unknown as {
-        readonly createImageBitmap: (blob: Blob) => Promise<{ readonly width: number; readonly height: number }>
-      }).createImageBitmap(new Blob([bytes], { type: "image/png" }))
-      const { OffscreenCanvas: Canvas } = globalThis as unknown as {
-        readonly OffscreenCanvas: new(width: number, height: number) => {
-          readonly getContext: (kind: "2d") => {
-            readonly drawImage: (image: object, x: number, y: number) => void
-            readonly getImageData: (x: number, y: number, w: number, h: number) => { readonly data: Uint8ClampedArray }
-          }
-        }
-      }
-      const canvas = new Canvas(bitmap.width, bitmap.height).getContext("2d")
-      canvas.drawImage(bitmap, 0, 0)
-      return { ...bitmap, width: bitmap.width, data: canvas.getImageData(0, 0, bitmap.width, bitmap.height).data }
-    }
-    const [first, second] = [await read(a!), await read(b!)]
-    if (first.data.length !== second.data.length || first.width !== second.width) return 1
-    let differ = 0
-    for (let at = 0; at < first.data.length; at += 4) {
-      const most = Math.max(
-        Math.abs(first.data[at]! - second.data[at]!),
-        Math.abs(first.data[at + 1]! - second.data[at + 1]!),
-        Math.abs(first.data[at + 2]! - second.data[at + 2]!)
-      )
-      // Edges of letters differ a little between builds of the browser.
-      if (most > 48) differ++
-    }
-    return differ / (first.data.length / 4)
-  }, [before.toString("base64"), after.toString("base64")])
-
-/** The share of pixels that may differ: less than a changed word on the smallest picture. */
-const tolerated = 0.0005
-
-const take = (): Promise<Buffer> => page.screenshot({ animations: "disabled", caret: "hide" })
-
-/** How often a picture is taken until the page has drawn everything. */
-const mostPictures = 30
-
-/** A picture that is the same twice. */
-const stablePicture = async (): Promise<Buffer> => {
-  let last = await take()
-  for (let taken = 1; taken < mostPictures; taken++) {
-    const next = await take()
-    if (next.equals(last)) break
-    last = next
+const cutNumbers = `(() => {
+  const isCut = (each) => {
+    if (each.tagName !== "SELECT") return each.scrollWidth > each.clientWidth + 1
+    // A choice has the width of its text where it may take it.
+    const alone = each.parentElement.appendChild(document.createElement("select"))
+    alone.append(new Option(each.selectedOptions[0]?.text ?? ""))
+    alone.style.cssText = "position: absolute; width: auto; min-width: 0; font: inherit"
+    const width = alone.offsetWidth
+    alone.remove()
+    return width > each.offsetWidth + 1
   }
-  return last
-}
+  return [...document.querySelectorAll(
+    ".number, .number *, .figure strong, input:not([type=checkbox], [type=file]), select"
+  )].filter((each) => each.checkVisibility() && each.clientWidth > 0 && isCut(each))
+    .map((each) => each.className + ": " + (each.value ?? each.textContent))
+})()`
 
-/** The first picture that equals `committed`, or the last of many that do not. */
-const closest = async (committed: Buffer): Promise<{ readonly picture: Buffer; readonly share: number }> => {
-  let picture = await take()
-  let share = await difference(committed, picture)
-  for (let taken = 1; share > tolerated && taken < mostPictures; taken++) {
-    const next = await take()
-    if (next.equals(picture)) continue
-    picture = next
-    share = await difference(committed, picture)
+/** The texts that are cut, each with what is missing: a sign that it is cut, or its whole text under the pointer or on focus. */
+const unsaidTexts = `(() => {
+  const isCut = (each) => {
+    const { overflowX } = getComputedStyle(each)
+    return each.checkVisibility() && each.clientWidth > 1 && each.scrollWidth > each.clientWidth + 1 &&
+      (overflowX === "hidden" || overflowX === "clip") && each.textContent.trim() !== ""
   }
-  return { picture, share }
+  const texts = [...document.querySelectorAll("body *:not(.sr-only, .sr-only *, .whole)")].filter(isCut)
+    .filter((each) => !each.querySelector(".middle"))
+  return texts.flatMap((each) => {
+    const whole = (each.closest(".middle") ?? each).textContent.trim()
+    each.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }))
+    const isPointed = each.closest("[title]")?.title.includes(whole) === true
+    const row = each.closest("tr, li, .lane") ?? each
+    const controls = "a[href]:not([tabindex='-1']), button:enabled:not([tabindex='-1']), summary, [tabindex='0']"
+    const control = each.closest(controls) ?? row.querySelector(controls)
+    control?.focus({ preventScroll: true })
+    const said = document.querySelector(".whole:popover-open")?.textContent ?? ""
+    control?.blur()
+    return [
+      ...getComputedStyle(each).textOverflow === "ellipsis" ? [] : ["no sign: "],
+      ...isPointed ? [] : ["no title: "],
+      ...said.includes(whole) ? [] : [(control === null ? "no control" : "no text") + " on focus: "]
+    ].map((what) => what + each.tagName + "." + each.className + " " + whole.slice(0, 60))
+  })
+})()`
+
+/** How many cells of a table have a text that is cut, and how many there are. */
+const cutCells = `(() => {
+  const cells = [...document.querySelectorAll("main tbody :is(th, td)")]
+  const isCut = (each) => each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).overflowX === "hidden"
+  return [cells.filter((cell) => [...cell.querySelectorAll("*:not(.sr-only)")].some(isCut)).length, cells.length]
+})()`
+
+/** What is cut, each with what is wrong about it. */
+const cutTexts = async (): Promise<Array<string>> => {
+  // Controls that get the focus after a key show it.
+  await page.keyboard.press("Shift")
+  return [...await page.evaluate<Array<string>>(cutNumbers), ...await page.evaluate<Array<string>>(unsaidTexts)]
 }
 
 describe("pictures of the console", () => {
@@ -271,19 +264,23 @@ describe("pictures of the console", () => {
   })
 
   it.each(pages)(
-    "%s draws every character in the typefaces of the pictures, and cuts no number at three widths",
+    "%s draws every character in the typefaces of the pictures, has nothing that axe finds, and cuts no number at three widths",
     async (_, route) => {
       await page.setViewportSize({ width: 1440, height: 900 })
       await goTo(route)
       assert.deepStrictEqual(await foreignText(), [])
       assert.deepStrictEqual(await missingGlyphs(), [])
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme })
+        assert.deepStrictEqual(await findings(page), [], colorScheme)
+      }
       // The same page at each width: it is not wider than the window, and no number and no filled field is cut.
       for (const width of widths) {
         await page.setViewportSize({ width, height: 900 })
         // A chart follows the width in the next frames.
         await page.waitForFunction(`${tooWide}.length === 0`, undefined, { timeout: 10_000 }).catch(() => undefined)
         assert.deepStrictEqual(await page.evaluate(tooWide), [], `at ${width}`)
-        assert.deepStrictEqual(await page.evaluate(cutTexts), [], `at ${width}`)
+        assert.deepStrictEqual(await cutTexts(), [], `at ${width}`)
       }
     }
   )
@@ -296,19 +293,55 @@ describe("pictures of the console", () => {
         await page.setViewportSize({ width, height: 900 })
         await goTo(route)
         await page.mouse.move(0, 0)
-        const file = `${name}-${theme}-${width}.png`
-        const committed = path.join(folder, file)
-        if (updates || !existsSync(committed)) {
-          mkdirSync(folder, { recursive: true })
-          writeFileSync(committed, await stablePicture())
-          if (!updates) wrong.push(`${file} was missing`)
-          continue
+        wrong.push(...await compare(page, `${name}-${theme}-${width}`))
+      }
+      assert.deepStrictEqual(wrong, [])
+    })
+  })
+
+  it("long names and numbers of eight digits are whole, or have their whole text, at three widths", async () => {
+    await page.emulateMedia({ colorScheme: "light" })
+    for (const route of ["requests", "keys", "accounts", "overview"]) {
+      await page.setViewportSize({ width: 1440, height: 900 })
+      await show({ name: "long", route, replies: longReplies })
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 900 })
+        await page.waitForFunction(`${tooWide}.length === 0`, undefined, { timeout: 10_000 }).catch(() => undefined)
+        assert.deepStrictEqual(await page.evaluate(tooWide), [], `${route} at ${width}`)
+        assert.deepStrictEqual(await cutTexts(), [], `${route} at ${width}`)
+        if (route !== "requests" || width !== 1440) continue
+        const [cut, cells] = await page.evaluate<readonly [number, number]>(cutCells)
+        assert.isAtMost(cut / cells, 0.05, `${cut} of ${cells} cells are cut`)
+      }
+    }
+    await show({ name: "long", route: "keys", replies: longReplies, open: editLongKey })
+    for (const width of widths) {
+      await page.setViewportSize({ width, height: 900 })
+      assert.deepStrictEqual(await page.evaluate(cutNumbers), [], `at ${width}`)
+    }
+  })
+
+  describe.each(states)("$name", (state) => {
+    it("has nothing that axe finds in light and dark, cuts no number, and looks as committed", async () => {
+      await page.setViewportSize({ width: 1440, height: 900 })
+      await page.emulateMedia({ colorScheme: "light" })
+      await show(state)
+      const { name, narrow = false, part } = state
+      const wrong: Array<string> = []
+      const look = async (width: number, theme: string) => {
+        if (pinned !== undefined) {
+          const shown = width < 1440 || part === undefined ? undefined : page.locator(part)
+          wrong.push(...await compare(page, `${name}-${theme}-${width}`, shown))
         }
-        const { picture, share } = await closest(readFileSync(committed))
-        if (share <= tolerated) continue
-        mkdirSync(differing, { recursive: true })
-        writeFileSync(path.join(differing, file), picture)
-        wrong.push(`${file}: ${(share * 100).toFixed(2)} % of the pixels differ`)
+        wrong.push(...await page.evaluate<Array<string>>(cutNumbers), ...await page.evaluate<Array<string>>(tooWide))
+      }
+      await look(1440, "light")
+      wrong.push(...await findings(page, part))
+      await page.emulateMedia({ colorScheme: "dark" })
+      wrong.push(...await findings(page, part))
+      if (narrow) {
+        await page.setViewportSize({ width: 390, height: 900 })
+        await look(390, "dark")
       }
       assert.deepStrictEqual(wrong, [])
     })

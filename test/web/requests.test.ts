@@ -5,7 +5,7 @@ import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vi
 import { createHash } from "node:crypto"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { launch, openSignedIn, seriousFindings, settled, sideways, type Watched } from "./support.ts"
+import { findings, launch, openSignedIn, settled, sideways, type Watched } from "./support.ts"
 
 const keyId = createHash("sha256").update(businessKey).digest("hex").slice(0, 16)
 
@@ -63,7 +63,7 @@ const rows = async (count: number) => {
 const focused = () => page.locator(":focus").getAttribute("title")
 
 /** The texts of the list that are cut where neither dots nor their endings show it. */
-const cutWithoutSign = `[...document.querySelectorAll("main table *:not(.sr-only, .middle *)")].filter((each) => {
+const cutWithoutSign = `[...document.querySelectorAll("main table *:not(.sr-only)")].filter((each) => {
   const { overflowX, textOverflow } = getComputedStyle(each)
   return each.checkVisibility() && each.clientWidth > 1 && each.scrollWidth > each.clientWidth + 1 &&
     overflowX !== "visible" && textOverflow !== "ellipsis"
@@ -101,7 +101,7 @@ describe("the list of requests", () => {
     await button("Key: contains “mobile APP”").waitFor()
     await page.getByText("1–50 of 63").waitFor()
     assert.notInclude(await ids(), "searched")
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
     await page.keyboard.press("Escape")
     // The key is a link to its page, and its id is at hand.
     const key = table().getByRole("link", { name: "Mobile app (production)" }).first()
@@ -136,7 +136,7 @@ describe("the list of requests", () => {
     assert.strictEqual(await focused(), "missing-2")
     await page.keyboard.press("Enter")
     await drawer().getByRole("link", { name: "Request missing-2" }).waitFor()
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
     await page.keyboard.press("j")
     await drawer().getByRole("link", { name: "Request missing-1" }).waitFor()
     await page.keyboard.press("Escape")
@@ -159,7 +159,7 @@ describe("the list of requests", () => {
     await page.getByRole("button", { name: "Failed 3" }).click()
     await rows(3)
     assert.isAtMost(await sideways(page), 0)
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
   })
 
   it("turns to older requests from their top, and back", async () => {
@@ -269,7 +269,7 @@ describe("the list of requests", () => {
     await page.mouse.up()
     await page.waitForURL(/from=\d+&to=\d+/)
     await page.getByRole("button", { name: /^Time: / }).waitFor()
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
   })
   it("cuts no text without a sign: it ends with dots, or is cut in its middle, also of a request that waits", async () => {
     const leaving = new AbortController()
@@ -286,6 +286,11 @@ describe("the list of requests", () => {
       await settled(page)
       assert.deepStrictEqual(await page.evaluate(cutWithoutSign), [], String(width))
     }
+    // Beside a request the list is narrow.
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await link("missing-1").click()
+    await drawer().waitFor()
+    assert.deepStrictEqual(await page.evaluate(cutWithoutSign), [], "beside a request")
     leaving.abort()
     await waiting
   })

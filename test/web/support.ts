@@ -128,7 +128,6 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 
 interface Violation {
   readonly id: string
-  readonly impact: string | null
   readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary: string }>
 }
 
@@ -136,19 +135,23 @@ interface Violation {
 const isAvoidable = (id: string) => ({ html }: Violation["nodes"][number]): boolean =>
   id !== "target-size" || !html.includes(`class="span `)
 
-/** The serious and critical findings of axe, also targets that are too small and content outside of landmarks, one line each. */
-export const seriousFindings = async (page: Page): Promise<Array<string>> => {
+/**
+ * What axe finds on the page or in a part of it, one line each: rules of WCAG 2.0 to 2.2, levels A and AA, and best practices.
+ */
+export const findings = async (page: Page, part = "html"): Promise<Array<string>> => {
   // The page's policy forbids inline scripts; it does not apply to the debugger. Parsing axe costs nearly as much as running it.
   if (!await page.evaluate("'axe' in globalThis")) await page.evaluate(axeSource)
-  const violations = await page.evaluate(async () => {
+  const violations = await page.evaluate(async (selector) => {
     const { axe } = globalThis as unknown as {
-      readonly axe: { readonly run: (options: object) => Promise<{ readonly violations: ReadonlyArray<Violation> }> }
+      readonly axe: {
+        readonly run: (part: string, options: object) => Promise<{ readonly violations: ReadonlyArray<Violation> }>
+      }
     }
-    return (await axe.run({ resultTypes: ["violations"], rules: { "target-size": { enabled: true } } })).violations
-  })
+    return (await axe.run(selector, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } }))
+      .violations
+  }, part)
   return violations.map(({ nodes, ...rest }) => ({ ...rest, nodes: nodes.filter(isAvoidable(rest.id)) }))
     .filter(({ nodes }) => nodes.length > 0)
-    .filter(({ id, impact }) => impact === "serious" || impact === "critical" || id === "region")
     .map(({ id, nodes }) =>
       `${id}: ${nodes.map(({ failureSummary, html }) => `${html} ${failureSummary}`).join(" | ")}`
     )

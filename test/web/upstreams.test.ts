@@ -9,10 +9,10 @@ import { json, modelList, type OpenAiServer, startOpenAiServer, streamed } from 
 import {
   adminOf,
   controls,
+  findings,
   goTo,
   openSignedIn,
   result,
-  seriousFindings,
   settled,
   sideways,
   useBrowser,
@@ -341,7 +341,7 @@ describe("several upstreams elsewhere at the console", () => {
     await course.getByRole("button", { name: /^Attempt 2: Stream, hosted\/token:\w+: Answered\. / }).click()
     await table("Upstream frames").locator(":focus").waitFor()
     await settled(page)
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
   })
 
   it("the inspector says what failed, whose fault it is, what was tried and what to do, and fits into 360 pixels", async () => {
@@ -367,7 +367,7 @@ describe("several upstreams elsewhere at the console", () => {
     // What is unknown is left out.
     assert.strictEqual(await summary.getByText("–", { exact: true }).count(), 0)
     await settled(page)
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
     assert.strictEqual(await sideways(page), 0)
   })
 
@@ -386,7 +386,7 @@ describe("several upstreams elsewhere at the console", () => {
     await facts.getByRole("link", { name: "only" }).waitFor()
     await facts.getByRole("link", { name: "qwen3", exact: true }).first().waitFor()
     await table("Last failures").getByRole("row").nth(1).getByRole("rowheader").getByRole("link").waitFor()
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
     await button("Disable").click()
     await facts.getByText("Disabled").waitFor()
     await button("Enable").click()
@@ -400,7 +400,7 @@ describe("several upstreams elsewhere at the console", () => {
     await dialog("Note of hosted/").getByRole("textbox", { name: "Note" }).fill("of the first floor")
     await button("Save").click()
     await facts.getByText("of the first floor").waitFor()
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
     await facts.getByRole("link", { name: "hosted" }).click()
     await page.getByRole("heading", { level: 1, name: "hosted" }).waitFor()
     await page.goto(`${gateway.url}/console/#/upstreams/gone`)
@@ -463,7 +463,7 @@ describe("several upstreams elsewhere at the console", () => {
     await rows.nth(2).waitFor({ state: "detached" })
     assert.strictEqual(await rows.count(), 2)
     await settled(page)
-    assert.deepStrictEqual(await seriousFindings(page), [])
+    assert.deepStrictEqual(await findings(page), [])
     second.list(() => modelList("Qwen/Qwen3-8B", "Qwen/Qwen3-32B"))
   })
 
@@ -484,7 +484,7 @@ describe("several upstreams elsewhere at the console", () => {
   })
 
   it.each(["Upstreams", "Routes"])(
-    "%s: axe finds no serious violation with rows and in dialogs, light and dark, and all fits into 360 pixels",
+    "%s: axe finds nothing with rows and in dialogs, light and dark, and all fits into 360 pixels",
     async (name) => {
       await start(several(), name.toLowerCase())
       for (const isOpen of [false, true]) {
@@ -496,7 +496,7 @@ describe("several upstreams elsewhere at the console", () => {
         }
         for (const colorScheme of ["light", "dark"] as const) {
           await page.emulateMedia({ colorScheme })
-          assert.deepStrictEqual(await seriousFindings(page), [], colorScheme)
+          assert.deepStrictEqual(await findings(page), [], colorScheme)
         }
         await page.setViewportSize({ width: 360, height: 740 })
         assert.isAtMost(await sideways(page), 0)

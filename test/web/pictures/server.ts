@@ -3,10 +3,11 @@
  * no fixed reply is asked of a running gateway.
  */
 import { readFileSync } from "node:fs"
-import { createServer, type Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { createRequire } from "node:module"
 import type { AddressInfo } from "node:net"
 import path from "node:path"
+import { text } from "node:stream/consumers"
 import { cachedConsole } from "../../../scripts/console.ts"
 import { adminKey } from "../../support/gateway.ts"
 import * as data from "./data.ts"
@@ -42,7 +43,8 @@ const fixedFonts = `
 *, ::before, ::after { font-family: ${typefaces} !important; animation: none !important; transition: none !important; caret-color: transparent !important }
 `
 
-const list = (items: ReadonlyArray<object>, query: URLSearchParams, more: object = {}) => {
+/** A page of a list. */
+export const list = (items: ReadonlyArray<object>, query: URLSearchParams, more: object = {}) => {
   const size = Number(query.get("page_size") ?? 50)
   return {
     items: items.slice(0, size),
@@ -106,11 +108,12 @@ export const fixedReply = (name: string, query: URLSearchParams): object | undef
   }
 }
 
-const events = (): string =>
+/** What the stream of events begins with. */
+const events = (pool: object = data.pool): string =>
   [
     ["hello", { version: "0.1.0", started_at: data.now - 86_400_000, revision: "1" }],
     ["pool", {
-      ...data.pool,
+      ...pool,
       changed: data.accounts.filter(({ health, in_use, test_status }) =>
         in_use > 0 || health !== "ready" || test_status === "failed"
       ),
@@ -126,27 +129,59 @@ const send = (response: ServerResponse, type: string, body: string | Buffer): vo
 }
 
 /** What the gateway finds out about a server depends on the network of the machine. */
-const withFixedFindings = (text: string): string => {
-  const list = JSON.parse(text) as { readonly upstreams: ReadonlyArray<{ readonly name: string }> }
+const withFixedFindings = (body: string): string => {
+  const found = JSON.parse(body) as { readonly upstreams: ReadonlyArray<{ readonly name: string }> }
   const findings = ["upstream hosted does not answer: there is no such host"]
-  const upstreams = list.upstreams.map((each) => ({ ...each, findings: each.name === "hosted" ? findings : [] }))
-  return JSON.stringify({ ...list, upstreams })
+  const upstreams = found.upstreams.map((each) => ({ ...each, findings: each.name === "hosted" ? findings : [] }))
+  return JSON.stringify({ ...found, upstreams })
+}
+
+/** Asks the gateway what has no fixed reply. */
+const ask = async (gateway: string, request: IncomingMessage): Promise<Response> => {
+  const { method = "GET", url = "" } = request
+  const headers = { authorization: `Bearer ${adminKey}` }
+  return method === "GET" ? fetch(gateway + url, { headers }) : fetch(gateway + url, {
+    method,
+    headers: { ...headers, "content-type": "application/json" },
+    body: await text(request)
+  })
+}
+
+/**
+ * In place of a reply: it never arrives, the connection breaks, or the stream of events ends and none follows. In place of events: the
+ * pool that they report.
+ */
+export type OwnReply = object | "held" | "broken" | "ends"
+
+export interface FixedServer {
+  readonly url: string
+  /** Replies by their path in place of the fixed ones, until the next call. */
+  readonly answer: (replies: Readonly<Record<string, OwnReply>>) => void
+  readonly stop: () => void
 }
 
 /** Starts the server in front of a gateway. */
-export const startFixed = async (gateway: string): Promise<{ readonly url: string; readonly stop: () => void }> => {
+export const startFixed = async (gateway: string): Promise<FixedServer> => {
   const streams = new Set<ServerResponse>()
+  let own: Readonly<Record<string, OwnReply>> = {}
   const server: Server = createServer((request, response) => {
     // A page that hears nothing shows that its figures are old. Every page asks for something.
     for (const stream of streams) stream.write(": heartbeat\n\n")
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://fixed")
     const font = fonts[pathname]
     if (font !== undefined) return send(response, types[".woff2"]!, font)
+    const reply = request.method === "GET" ? own[pathname] : undefined
+    if (reply === "held") return undefined
+    if (reply === "broken") return void response.destroy()
+    if (reply === "ends") {
+      own = { ...own, [pathname]: "held" }
+      return send(response, "text/event-stream", events())
+    }
     if (pathname === "/admin/events") {
       response.writeHead(200, { "content-type": "text/event-stream" })
       streams.add(response)
       response.on("close", () => streams.delete(response))
-      return void response.write(events())
+      return void response.write(events(reply))
     }
     if (pathname.startsWith("/console/")) {
       const file = pathname === "/console/" ? "index.html" : pathname.slice("/console/".length)
@@ -154,13 +189,13 @@ export const startFixed = async (gateway: string): Promise<{ readonly url: strin
       const type = types[path.extname(file)] ?? "application/octet-stream"
       return send(response, type, file.endsWith(".css") ? Buffer.concat([bytes, Buffer.from(fixedFonts)]) : bytes)
     }
-    const fixed = fixedReply(pathname, searchParams)
+    const fixed = reply ?? (request.method === "GET" ? fixedReply(pathname, searchParams) : undefined)
     if (fixed !== undefined) return send(response, "application/json", JSON.stringify(fixed))
-    fetch(gateway + (request.url ?? ""), { headers: { authorization: `Bearer ${adminKey}` } }).then(
+    ask(gateway, request).then(
       async (reply) => {
         response.writeHead(reply.status, { "content-type": reply.headers.get("content-type") ?? "text/plain" })
-        const text = await reply.text()
-        response.end(pathname === "/admin/upstreams" ? withFixedFindings(text) : text)
+        const body = await reply.text()
+        response.end(pathname === "/admin/upstreams" ? withFixedFindings(body) : body)
       },
       (reason: unknown) => {
         response.writeHead(502)
@@ -174,6 +209,9 @@ export const startFixed = async (gateway: string): Promise<{ readonly url: strin
   })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    answer: (replies) => {
+      own = replies
+    },
     stop: () => {
       server.closeAllConnections()
       server.close()
