@@ -2,7 +2,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { accountSorts } from "../../src/admin/accounts/Api.ts"
-import { sortedBy } from "../../src/admin/contract.ts"
+import { sortedBy, type SortValue } from "../../src/admin/contract.ts"
 import { keySorts } from "../../src/admin/keys/Api.ts"
 import { keyValues } from "../../src/admin/keys/items.ts"
 import { modelSorts } from "../../src/admin/models/Api.ts"
@@ -73,7 +73,7 @@ const orders = ["asc", "desc"] as const
 /** A plain sort by insertion: unknown values last, and equal ones as they were. */
 const plainly = <Item>(
   items: ReadonlyArray<Item>,
-  valueOf: (item: Item) => string | number | bigint | null | undefined,
+  valueOf: (item: Item) => SortValue,
   order: (typeof orders)[number]
 ): ReadonlyArray<Item> => {
   const sorted: Array<Item> = []

@@ -18,7 +18,7 @@ import { moveInStrip } from "./strip.ts"
 
 const linkToAccount = (item: Received["item"]): string => linkTo("accounts", accountName(item))
 
-/** How many accounts are in each state; together they are all accounts. What stands for an account in an upstream without any is none. */
+/** How many accounts are in each state; together they are all accounts. The place of an upstream that needs no account counts as no account. */
 const countsOf = (
   { cooling, disabled, out, total }: PoolNow,
   standIns: ReadonlyArray<UpstreamItem>
