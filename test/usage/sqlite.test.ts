@@ -556,7 +556,7 @@ describe("usage in a file", () => {
       for (let i = 0; i < rows; i++) {
         store.add(
           entry({
-            at: start - (i % 1000) * hourLength,
+            at: start - (i % 2000) * hourLength,
             model: `model ${i % 500}`,
             account: `a${i % 101}`,
             error: i % 2 === 0 ? "upstream_error" : undefined

@@ -132,27 +132,29 @@ export const Palette = ({ onClose, shown }: {
           act()
         }}
       />
-      <ul class="palette" id={list} role="listbox" aria-label={t.goTo}>
+      <div class="palette" id={list} role="listbox" aria-label={t.goTo}>
         {places.map((place, index) => (
-          <li key={place.link} id={`${list}-${index}`} role="option" aria-selected={index === current}>
-            <a
-              ref={index === current ? chosen : null}
-              href={place.link}
-              tabIndex={-1}
-              onClick={(event) => {
-                event.preventDefault()
-                open(place)
-              }}
-            >
-              <Icon name={place.icon} />
-              <span class="clip">{place.name}</span>
-              {place.hint !== undefined && <span class="hint clip">{place.hint}</span>}
-              <span class="hint kind">{place.kind}</span>
-            </a>
-          </li>
+          <a
+            key={place.link}
+            id={`${list}-${index}`}
+            role="option"
+            aria-selected={index === current}
+            ref={index === current ? chosen : null}
+            href={place.link}
+            tabIndex={-1}
+            onClick={(event) => {
+              event.preventDefault()
+              open(place)
+            }}
+          >
+            <Icon name={place.icon} />
+            <span class="clip">{place.name}</span>
+            {place.hint !== undefined && <span class="hint clip">{place.hint}</span>}
+            <span class="hint kind">{place.kind}</span>
+          </a>
         ))}
-        {places.length === 0 && <li class="empty">{t.nothingFound}</li>}
-      </ul>
+        {places.length === 0 && <p class="empty">{t.nothingFound}</p>}
+      </div>
     </Dialog>
   )
 }

@@ -440,7 +440,7 @@ export const en = {
     which: "Which ones",
     first: "first",
     hoursOf: (name: string) => `Requests of ${name} in each hour`,
-    tryRate: "Attempts a minute",
+    tryRate: "Attempts/min",
     p95Name: "First, p95",
     day: "Last 24 hours",
     waits: "Waiting",

@@ -16,6 +16,8 @@ export interface State {
   readonly part?: string
   /** In a narrow window too, in dark. */
   readonly narrow?: boolean
+  /** What is shown is old, and therefore pale. */
+  readonly pale?: boolean
 }
 
 const press = (name: string, role: "button" | "menuitem" | "link" = "button") => (page: Page) =>
@@ -219,7 +221,8 @@ export const states: ReadonlyArray<State> = [
     name: "overview-stale",
     route: "overview",
     replies: { "/admin/events": "ends" },
-    open: text("Everything here is as of")
+    open: text("Everything here is as of"),
+    pale: true
   },
   { name: "webhook-new", route: "webhooks", open: press("Add webhook"), ...dialog },
   {
@@ -298,7 +301,7 @@ export const states: ReadonlyArray<State> = [
     route: "overview",
     open: inTurn(
       (page) => page.keyboard.press("Control+k"),
-      fill("Page, key, account or request id", "ada"),
+      (page) => page.getByRole("dialog").getByRole("combobox").fill("ada"),
       text("Account")
     ),
     ...dialog
@@ -308,6 +311,5 @@ export const states: ReadonlyArray<State> = [
     route: "requests",
     open: inTurn((page) => page.keyboard.press("?"), (page) => page.getByRole("dialog").waitFor()),
     ...dialog
-  },
-  { name: "menu", route: "about", open: (page) => page.getByRole("button", { name: "Menu" }).click(), narrow: true }
+  }
 ]

@@ -132,7 +132,11 @@ export const AccountRow = (
           {item.note !== "" && <Rest title={item.note}>{item.note}</Rest>}
         </div>,
         ...isSeveral
-          ? [<a class="of-row" href={linkTo("upstreams", item.upstream)}>{item.upstream}</a>]
+          ? [
+            item.upstream !== undefined && (
+              <a class="of-row" href={linkTo("upstreams", item.upstream)}>{item.upstream}</a>
+            )
+          ]
           : [],
         <>
           <State item={item} at={at} />
