@@ -133,7 +133,7 @@ describe("changes of upstreams", () => {
       [{ ...gpu }, /^name is required/],
       [{ ...gpu, name: "Vendor" }, /^upstreams\.Vendor must have a name of a-z/],
       [{ name: "vendor", driver: "openai" }, /^upstreams\.vendor\.base_url is required with the openai driver/],
-      [{ ...gpu, name: "vendor", drvier: "openai" }, /^drvier is not a field .* did you mean driver\?/],
+      [{ ...gpu, name: "vendor", drvier: "openai" }, /^drvier is an unknown field.* did you mean driver\?/],
       [{ ...gpu, name: "vendor", headers: { Host: "x" } }, /^upstreams\.vendor\.headers\.Host is a header that/],
       [
         { ...gpu, name: "vendor", base_url: "https://x.example", tls: { ca: "/dev/zero" } },
@@ -256,7 +256,7 @@ describe("tests of upstreams", () => {
       [{ upstream: { driver: "openai" } }, /^upstream\.base_url is required with the openai driver/],
       [{ upstream: { ...gpu, headers: { Host: "x" } } }, /^upstream\.headers\.Host is a header/],
       [{ upstream: gpu, email: "a" }, /^password is required/],
-      [{ upstream: gpu, ky: "a" }, /^ky is not a field/]
+      [{ upstream: gpu, ky: "a" }, /^ky is an unknown field/]
     ]
     for (const [body, detail] of faults) {
       const answer = await call("POST", "/admin/upstreams/test", { body })
@@ -475,7 +475,7 @@ describe("the routes in the admin API", () => {
       [{ routes: { a: ["other/m"] } }, /^routes\.a\[0\] must be upstream\/model or an upstream/],
       [
         { routes: { a: { targets: ["gpu/qwen3"], wiat: 2 } } },
-        /^routes\.a\.wiat is not a field .* mean routes\.a\.wait/
+        /^routes\.a\.wiat is an unknown field.* mean routes\.a\.wait/
       ],
       [{ routes: { a: { targets: [] } } }, /^routes\.a\.targets must have 1 to 16 targets/]
     ]

@@ -72,7 +72,7 @@ it("a wrong key is not called somebody's token, and a missing setting leads to w
   }
   await ask("/v1/chat/completions", "wrong", { model: "upstream-chat", messages: [{ role: "user", content: "Hi" }] })
   await page.goto(`${gateway.url}/console/#/requests`)
-  await page.getByRole("button", { name: "Own token or unknown key" }).first().waitFor()
+  await page.getByRole("button", { name: "Direct token or unknown key" }).first().waitFor()
   const id = await ask("/v1/embeddings", businessKey, { model: "e", input: "x" })
   await page.goto(`${gateway.url}/console/#/requests/${id}`)
   await page.getByRole("region", { name: "What happened" }).getByRole("link", { name: "Upstreams" }).waitFor()
