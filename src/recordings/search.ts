@@ -65,7 +65,7 @@ export interface SearchContext {
 /** A facet: the values of a record, and the records that its filter matches. */
 interface FacetRule {
   readonly filter: string
-  /** Counts each value of a record. It runs for every record and facet, and makes nothing. */
+  /** Counts each value of a record. It runs for every record and facet, and allocates nothing. */
   readonly count: (record: RequestRecord, add: (value: string | undefined) => void) => void
   readonly fitting: (wanted: string, context: SearchContext) => (record: RequestRecord) => boolean
 }

@@ -85,7 +85,7 @@ beforeAll(async () => {
     seed: 1,
     changes: {
       3: { ...served, refusals: [500] },
-      // An account that is told to wait, and one that is refused.
+      // One account gets a 429 with the seconds to wait, another one a 401.
       9: { ...served, refusals: [500, 429] },
       24: { ...served, refusals: [500, 401] },
       12: waits,

@@ -235,7 +235,7 @@ class EventDecoder implements ChunkDecoder {
   }
 
   #response(named: string, event: JsonRecord, response: JsonRecord, out: Array<UpstreamEvent>): void {
-    // vLLM calls the last event of every response completed; the status tells.
+    // vLLM names the last event of an incomplete response `response.completed` too, so the status decides.
     const type = named === "response.completed" ? lastTypeOf(response) : named
     switch (type) {
       case "response.completed":
