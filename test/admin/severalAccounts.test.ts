@@ -130,6 +130,15 @@ describe("accounts of several upstreams in the admin API", () => {
     assert.match(wrong.detail, /accounts\[3\]\.proxy must be written with its user information/)
   })
 
+  it("are in the configuration that is read, unless it is read without accounts", async () => {
+    await start()
+    const { accounts, ...rest } = await ok("GET", "/admin/config")
+    assert.isAtLeast((accounts as ReadonlyArray<unknown>).length, 3)
+    assert.deepStrictEqual(await ok("GET", "/admin/config?accounts=true"), { accounts, ...rest })
+    assert.deepStrictEqual(await ok("GET", "/admin/config?accounts=false"), rest)
+    assert.match((await call("GET", "/admin/config?accounts=no")).detail, /accounts/)
+  })
+
   it("may name their organisation", async () => {
     await start()
     await ok("POST", "/admin/accounts", { upstream: "gpu", email: "new@x.org", token: "t", organization: " team " })

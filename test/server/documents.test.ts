@@ -255,7 +255,7 @@ describe("the typed admin client", () => {
         const admin = yield* makeAdminClient({ baseUrl: gateway.url, credential: adminKey })
         const added = yield* admin["admin-keys"].add({ payload: { key: "from the client/with a slash" } })
         assert.isTrue(added.success)
-        const { keys } = yield* admin["admin-config"].get()
+        const { keys } = yield* admin["admin-config"].get({ query: {} })
         assert.include(keys, "from the client/with a slash")
         yield* admin["admin-keys"].remove({ params: { key: "from the client/with a slash" } })
 
@@ -265,7 +265,7 @@ describe("the typed admin client", () => {
         assert.deepEqual([accounts.page_size, accounts.items.length], [5, accounts.total])
 
         const stranger = yield* makeAdminClient({ baseUrl: gateway.url, credential: "wrong" })
-        const refused = yield* Effect.flip(stranger["admin-config"].get())
+        const refused = yield* Effect.flip(stranger["admin-config"].get({ query: {} }))
         assert.deepEqual([refused instanceof GatewayError, refused._tag === "GatewayError" && refused.code], [
           true,
           "authentication_failed"

@@ -27,7 +27,9 @@ export const ConfigReply = Schema.Struct({
   config_writable: Schema.Boolean.annotate({
     description: "Changes outlive the process; with a shared store, also the store and all nodes."
   }),
-  accounts: Schema.Array(AccountView).annotate({ description: "Without passwords and tokens." }),
+  accounts: Schema.optionalKey(Schema.Array(AccountView)).annotate({
+    description: "Without passwords and tokens. Absent with `accounts=false`."
+  }),
   msgcompat_mapping: Mapping.annotate({
     description: "Native models behind the fast and slow models of the Messages API."
   })
@@ -129,9 +131,14 @@ export const ListsRequest = Schema.Struct({
 const ListsReply = Schema.Struct({ success: Schema.Boolean, ...imported })
 
 export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
-  HttpApiEndpoint.get("get", "/admin/config", { success: ConfigReply }).annotateMerge(
-    documented({ summary: "Read the configuration", errors: reading })
-  ),
+  HttpApiEndpoint.get("get", "/admin/config", {
+    query: { accounts: Schema.optionalKey(Switch) },
+    success: ConfigReply
+  }).annotateMerge(documented({
+    summary: "Read the configuration",
+    description: "`accounts=false` leaves out the accounts, which `GET /admin/accounts` lists in pages.",
+    errors: reading
+  })),
   HttpApiEndpoint.post("set", "/admin/config", { payload: ConfigRequest, success: ConfigSaved }).annotateMerge(
     documented({
       summary: "Replace keys, accounts or the model mapping",

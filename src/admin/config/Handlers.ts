@@ -57,18 +57,20 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
   )
 
   return {
-    get: Effect.fnUntraced(function*({ endpoint }) {
+    get: Effect.fnUntraced(function*({ endpoint, query }) {
       const config = yield* store.current
-      const accounts: Array<ReturnType<typeof viewAccount>> = []
-      yield* forEachCooperatively(config.accounts, (account) => {
-        accounts.push(viewAccount(account, config))
-      })
+      const accounts: Array<ReturnType<typeof viewAccount>> | undefined = query.accounts === "false" ? undefined : []
+      if (accounts !== undefined) {
+        yield* forEachCooperatively(config.accounts, (account) => {
+          accounts.push(viewAccount(account, config))
+        })
+      }
       return yield* respondInSlices(endpoint, {
         keys: config.configured_keys,
         ...(config.generated_key === undefined ? {} : { generated_key: config.generated_key }),
         ...origin.source,
         config_writable: yield* origin.configWritable,
-        accounts,
+        ...(accounts === undefined ? {} : { accounts }),
         msgcompat_mapping: { fast: config.msgcompat_mapping.fast, slow: config.msgcompat_mapping.slow }
       })
     }),

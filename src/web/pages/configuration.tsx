@@ -8,7 +8,7 @@ import { Admin } from "../state/client.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
 
-const configAtom = Admin.query("admin-config", "get", { reactivityKeys: ["config"] })
+const configAtom = Admin.query("admin-config", "get", { query: { accounts: "false" }, reactivityKeys: ["config"] })
 
 const useConfiguration = () => Option.getOrUndefined(AsyncResult.value(useAtom(configAtom)))
 
