@@ -330,7 +330,16 @@ describe("several upstreams elsewhere at the console", () => {
     second.answer(() => streamed({ content: "Hello" }))
     await start(several(), "requests")
     assert.strictEqual((await ask("qwen3", "tried")).status, 200)
-    await table("Requests").getByText("hosted/qwen3").waitFor()
+    // Each name leads to its page; there is room for both in a wide window.
+    await page.setViewportSize({ width: 1600, height: 900 })
+    await table("Requests").getByRole("link", { name: "hosted/qwen3" }).click()
+    await page.getByRole("heading", { level: 1, name: "hosted" }).waitFor()
+    await page.goBack()
+    const account = table("Requests").getByRole("link", { name: /^hosted\/token:/ })
+    const name = (await account.textContent())!.replace("hosted/", "")
+    await account.click()
+    await page.getByRole("heading", { level: 1, name }).waitFor()
+    await page.goBack()
     await page.getByRole("link", { name: "tried" }).click()
     const tried = region("What happened").getByRole("listitem")
     await tried.filter({ hasText: /gpu ✕ Server error 500/ }).waitFor()
@@ -487,6 +496,8 @@ describe("several upstreams elsewhere at the console", () => {
     "%s: axe finds nothing with rows and in dialogs, light and dark, and all fits into 360 pixels",
     async (name) => {
       await start(several(), name.toLowerCase())
+      await page.getByRole("heading", { level: 1, name }).waitFor()
+      await settled(page)
       for (const isOpen of [false, true]) {
         if (isOpen) {
           if (name === "Upstreams") await act("Edit", "gpu")

@@ -12,9 +12,9 @@ import type { RequestItem } from "../../state/client.ts"
 import { clockAtom } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import { linkTo, type Query } from "../../state/route.ts"
+import { linkTo, type Page, type Query } from "../../state/route.ts"
 import type { Texts } from "../../texts/en.ts"
-import { exactly, upstreamOf } from "./filter.ts"
+import { exactly } from "./filter.ts"
 import { narrow } from "./Filters.tsx"
 import { rateOf } from "./rate.ts"
 
@@ -38,14 +38,18 @@ const Pick = ({ children, class: kind = "", filter, title, value }: {
   </button>
 )
 
-const PickOr = ({ filter, value }: { readonly filter: string; readonly value: string | null | undefined }) =>
-  value
-    ? (
-      <Pick filter={filter} value={value}>
-        <Middle text={value} />
-      </Pick>
-    )
-    : <>–</>
+/** A name that leads to its page. The chips filter by it. */
+const Noun = ({ class: kind = "", of, page, text = of, title = text }: {
+  readonly page: Page
+  readonly of: string
+  readonly text?: string
+  readonly title?: string
+  readonly class?: string
+}) => (
+  <a class={kind} href={linkTo(page, of)} title={title} aria-label={text} tabIndex={-1}>
+    <Middle text={text} />
+  </a>
+)
 
 /** Keys that are no entries of the list of keys. */
 const isListedKey = (key: string): boolean => key !== "direct" && key !== "embedded"
@@ -56,9 +60,7 @@ const Key = ({ item: { key, key_name } }: { readonly item: RequestItem }) => {
   return isListedKey(key)
     ? (
       <span class="with-copy">
-        <a href={linkTo("keys", key)} title={key} aria-label={name} tabIndex={-1}>
-          <Middle text={name} />
-        </a>
+        <Noun page="keys" of={key} text={name} title={key} />
         <CopyButton name={t.keyId(name)} text={key} />
       </span>
     )
@@ -70,16 +72,20 @@ const Key = ({ item: { key, key_name } }: { readonly item: RequestItem }) => {
 }
 
 /** The model, which leads to its page; a name that no model has filters the list. */
-const Model = ({ item: { model, native_model } }: { readonly item: RequestItem }) =>
-  model === null || native_model === null
-    ? <PickOr filter="model" value={model} />
+const Model = ({ item: { model, native_model } }: { readonly item: RequestItem }) => {
+  if (model === null) return <>–</>
+  return native_model === null
+    ? (
+      <Pick filter="model" value={model}>
+        <Middle text={model} />
+      </Pick>
+    )
     : (
       <span class="with-copy">
-        <a href={linkTo("models", model)} title={model} aria-label={model} tabIndex={-1}>
-          <Middle text={model} />
-        </a>
+        <Noun page="models" of={model} />
       </span>
     )
+}
 
 /** The outcome: a sign for what went well, the error's code and the status for a failure. */
 const Outcome = ({ item }: { readonly item: RequestItem }) => {
@@ -110,24 +116,14 @@ const Outcome = ({ item }: { readonly item: RequestItem }) => {
   )
 }
 
-/** The target that answered, and the account behind it. */
-const AnsweredBy = ({ item }: { readonly item: RequestItem }) => {
-  const { account, target } = item
-  const upstream = target === undefined ? undefined : upstreamOf(item)
-  if (upstream === undefined) return <PickOr filter="account" value={account} />
-  return (
+/** The target that answered, which leads to its upstream, and the account behind it. */
+const AnsweredBy = ({ item: { account, target } }: { readonly item: RequestItem }) =>
+  account === "" && target === undefined ? <>–</> : (
     <span class="answered-by">
-      <Pick filter="upstream" value={upstream} title={target ?? upstream}>
-        <Middle text={target ?? upstream} />
-      </Pick>
-      {account !== "" && (
-        <Pick class="hint" filter="account" value={account}>
-          <Middle text={account} />
-        </Pick>
-      )}
+      {target !== undefined && <Noun page="upstreams" of={target.split("/")[0]!} text={target} />}
+      {account !== "" && <Noun class={target === undefined ? "" : "hint"} page="accounts" of={account} />}
     </span>
   )
-}
 
 /** The time since a request began, counting. */
 const Running = ({ since }: { readonly since: number }) => (
