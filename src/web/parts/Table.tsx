@@ -137,7 +137,7 @@ export const Row = ({ cells, class: kind = "", onOpen }: {
       ? []
       : [
         <span key={column.name}>
-          <span class="hint">{column.name}</span> {cells[index]}
+          <span class="hint">{column.name}</span> <span>{cells[index]}</span>
         </span>
       ]
   )

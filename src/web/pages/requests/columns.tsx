@@ -39,14 +39,13 @@ const Pick = ({ children, class: kind = "", filter, title, value }: {
 )
 
 /** A name that leads to its page. The chips filter by it. */
-const Noun = ({ class: kind = "", of, page, text = of, title = text }: {
+const Noun = ({ of, page, text = of, title = text }: {
   readonly page: Page
   readonly of: string
   readonly text?: string
   readonly title?: string
-  readonly class?: string
 }) => (
-  <a class={kind} href={linkTo(page, of)} title={title} aria-label={text} tabIndex={-1}>
+  <a href={linkTo(page, of)} title={title} aria-label={text} tabIndex={-1}>
     <Middle text={text} />
   </a>
 )
@@ -121,7 +120,11 @@ const AnsweredBy = ({ item: { account, target } }: { readonly item: RequestItem 
   account === "" && target === undefined ? <>–</> : (
     <span class="answered-by">
       {target !== undefined && <Noun page="upstreams" of={target.split("/")[0]!} text={target} />}
-      {account !== "" && <Noun class={target === undefined ? "" : "hint"} page="accounts" of={account} />}
+      {account !== "" && (
+        <span class={target === undefined ? "" : "hint"}>
+          <Noun page="accounts" of={account} />
+        </span>
+      )}
     </span>
   )
 
