@@ -17,7 +17,7 @@ import { compare } from "./pictures/camera.ts"
 import { accounts, keys, now } from "./pictures/data.ts"
 import { fixedReply, type FixedServer, startFixed, typefaces } from "./pictures/server.ts"
 import { editLongKey, longReplies, type State, states } from "./pictures/states.ts"
-import { findings, launch, settled } from "./support.ts"
+import { findingsOfThemes, launch, settled } from "./support.ts"
 
 /** Without the browser that took the committed pictures, they are not compared. */
 const pinned = await pictureBrowser()
@@ -270,10 +270,7 @@ describe("pictures of the console", () => {
       await goTo(route)
       assert.deepStrictEqual(await foreignText(), [])
       assert.deepStrictEqual(await missingGlyphs(), [])
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme })
-        assert.deepStrictEqual(await findings(page), [], colorScheme)
-      }
+      assert.deepStrictEqual(await findingsOfThemes(page), [])
       // The same page at each width: it is not wider than the window, and no number and no filled field is cut.
       for (const width of widths) {
         await page.setViewportSize({ width, height: 900 })
@@ -328,8 +325,6 @@ describe("pictures of the console", () => {
       await show(state)
       const { name, narrow = false, pale = false, part } = state
       const wrong: Array<string> = []
-      const found = async () =>
-        (await findings(page, part)).filter((finding) => !(pale && finding.startsWith("color-contrast")))
       const look = async (width: number, theme: string) => {
         if (pinned !== undefined) {
           const shown = width < 1440 || part === undefined ? undefined : page.locator(part)
@@ -338,9 +333,8 @@ describe("pictures of the console", () => {
         wrong.push(...await page.evaluate<Array<string>>(cutNumbers), ...await page.evaluate<Array<string>>(tooWide))
       }
       await look(1440, "light")
-      wrong.push(...await found())
-      await page.emulateMedia({ colorScheme: "dark" })
-      wrong.push(...await found())
+      const found = await findingsOfThemes(page, part)
+      wrong.push(...found.filter((finding) => !(pale && finding.startsWith("color-contrast"))))
       if (narrow) {
         await page.setViewportSize({ width: 390, height: 900 })
         await look(390, "dark")

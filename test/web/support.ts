@@ -136,25 +136,38 @@ const isAvoidable = (id: string) => ({ html }: Violation["nodes"][number]): bool
   id !== "target-size" || !html.includes(`class="span `)
 
 /**
- * What axe finds on the page or in a part of it, one line each: rules of WCAG 2.0 to 2.2, levels A and AA, and best practices.
+ * What axe finds on the page or in a part of it, one line each: rules of WCAG 2.0 to 2.2, levels A and AA, and best practices; or one
+ * rule alone.
  */
-export const findings = async (page: Page, part = "html"): Promise<Array<string>> => {
+export const findings = async (page: Page, part = "html", rule?: string): Promise<Array<string>> => {
   // The page's policy forbids inline scripts; it does not apply to the debugger. Parsing axe costs nearly as much as running it.
   if (!await page.evaluate("'axe' in globalThis")) await page.evaluate(axeSource)
-  const violations = await page.evaluate(async (selector) => {
+  const violations = await page.evaluate(async ([selector, runOnly]) => {
     const { axe } = globalThis as unknown as {
       readonly axe: {
         readonly run: (part: string, options: object) => Promise<{ readonly violations: ReadonlyArray<Violation> }>
       }
     }
-    return (await axe.run(selector, { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } }))
-      .violations
-  }, part)
+    return (await axe.run(selector!, {
+      resultTypes: ["violations"],
+      ...runOnly === undefined ? { rules: { "target-size": { enabled: true } } } : { runOnly }
+    })).violations
+  }, [part, rule])
   return violations.map(({ nodes, ...rest }) => ({ ...rest, nodes: nodes.filter(isAvoidable(rest.id)) }))
     .filter(({ nodes }) => nodes.length > 0)
     .map(({ id, nodes }) =>
       `${id}: ${nodes.map(({ failureSummary, html }) => `${html} ${failureSummary}`).join(" | ")}`
     )
+}
+
+/**
+ * What axe finds in light and in dark. Contrast is the rule that a theme decides, so in dark it alone is asked. Leaves the page in dark.
+ */
+export const findingsOfThemes = async (page: Page, part?: string): Promise<Array<string>> => {
+  await page.emulateMedia({ colorScheme: "light" })
+  const light = await findings(page, part)
+  await page.emulateMedia({ colorScheme: "dark" })
+  return [...light, ...await findings(page, part, "color-contrast")]
 }
 
 /** The number of pixels by which a page is wider than its window. */
