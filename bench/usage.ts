@@ -24,13 +24,17 @@ import type { Cooperative } from "../src/domain/stream/cooperative.ts"
 import { Batch } from "../src/usage/Batch.ts"
 import { KeyLimits } from "../src/usage/KeyLimits.ts"
 import { withMargin } from "../src/usage/keyRules.ts"
+import { reportOf } from "../src/usage/memoryStore.ts"
 import { openSqlite } from "../src/usage/openSqlite.ts"
+import { makeRedisStore } from "../src/usage/redisStore.ts"
 import { readPieces, sumNextDay, writeBatch } from "../src/usage/sqliteFile.ts"
 import { historyNames, measureNames, type UsageEntry } from "../src/usage/UsageEntry.ts"
 import { makeReport, type UsageQuery } from "../src/usage/UsageQuery.ts"
 import { UsageStore } from "../src/usage/UsageStore.ts"
 import { mostSessionsKept } from "../src/usage/UsageStoreShape.ts"
 import { hourLength } from "../src/usage/windows.ts"
+import { redisServer } from "../test/support/redisServer.ts"
+import { node } from "./storeNode.ts"
 import { type Row, table } from "./table.ts"
 import { callers, chat, cpuSeconds, endProcess, median, startProcess, type Target } from "./targets.ts"
 
@@ -197,21 +201,51 @@ const fileCost = Effect.gen(function*() {
 const monthHours = 30 * 24
 const monthRows = 100_000
 
-/** A month of hourly rows with times, whose days are summed: its query by model. */
+const monthFirst = end - monthHours * hourLength
+const monthQuery: UsageQuery = { from: monthFirst, to: end, by: ["model"], only: {}, limit: 10_000 }
+
+/** The requests of a month of hourly rows, some of each row with different times. */
+function* monthEntries(): Generator<UsageEntry> {
+  for (let i = 0; i < monthRows; i++) {
+    const one = { ...entry(i), at: monthFirst + (i % monthHours) * hourLength, account: `account ${i % 139}` }
+    for (let request = 0; request < 3; request++) {
+      yield { ...one, duration: 500 + (i % 5000) * (request + 1), firstEvent: 100 + (i % 300) }
+    }
+  }
+}
+
+/** The month in memory, and its query by model there. */
+const memoryMonthCost = () => {
+  const batch = new Batch()
+  for (const one of monthEntries()) batch.addBucket(one)
+  return median(Array.from({ length: 5 }, () => slices(reportOf(monthQuery, batch)).all))
+}
+
+/** The month in the store that nodes share: milliseconds of its query by model, before and after its days are summed. */
+const sharedMonthCost = Effect.gen(function*() {
+  const { store } = yield* node((yield* redisServer()).url, "one", 1)
+  const usage = yield* makeRedisStore(store)
+  for (const one of monthEntries()) usage.add(one)
+  const timed = Effect.gen(function*() {
+    const began = performance.now()
+    yield* usage.query(monthQuery)
+    return performance.now() - began
+  })
+  yield* timed
+  const hours = yield* timed
+  yield* usage.compact
+  return { hours, days: yield* timed }
+}).pipe(Effect.scoped)
+
+/** The month in a file, whose days are summed: its query by model. */
 const monthCost = Effect.gen(function*() {
   const folder = mkdtempSync(path.join(tmpdir(), "bench-usage-"))
   const { close, writer } = yield* openSqlite(path.join(folder, "usage.sqlite"))
   const batch = new Batch()
-  const first = end - monthHours * hourLength
-  for (let i = 0; i < monthRows; i++) {
-    const one = { ...entry(i), at: first + (i % monthHours) * hourLength, account: `account ${i % 139}` }
-    // Some requests of each row take different times.
-    for (let request = 0; request < 3; request++) {
-      batch.addBucket({ ...one, duration: 500 + (i % 5000) * (request + 1), firstEvent: 100 + (i % 300) })
-    }
-  }
+  for (const one of monthEntries()) batch.addBucket(one)
   slices(writeBatch(writer, batch, mostSessionsKept))
-  const query: UsageQuery = { from: first, to: end, by: ["model"], only: {}, limit: 10_000 }
+  const query = monthQuery
+  const first = monthFirst
   const read = () => slices(makeReport(query, readPieces(writer, query)))
   const hours = read()
   let sums = 0
@@ -284,6 +318,8 @@ export const usageBench = async (): Promise<void> => {
   const inSession = await Effect.runPromise(requestCost(config, { shown }))
   const { flush, read } = await Effect.runPromise(fileCost)
   const month = await Effect.runPromise(monthCost)
+  const inMemory = memoryMonthCost()
+  const inStore = await Effect.runPromise(sharedMonthCost)
   const { cpu, rate } = await gatewayCost()
   const figures: ReadonlyArray<Row> = [
     ["a request: admitted, recorded, settled, three windows", own, "CPU µs, at most 10"],
@@ -296,6 +332,9 @@ export const usageBench = async (): Promise<void> => {
     ["30 days by model, 100,000 hourly rows", month.days.all, "CPU ms, at most 200"],
     ["the same before the days are summed", month.hours.all, "CPU ms"],
     ["to sum a day of them", month.sum, "CPU ms"],
+    ["the 30 days in memory", inMemory, "CPU ms, at most 200"],
+    ["the 30 days in the store that nodes share", inStore.days, "ms, at most 200"],
+    ["the same before the days are summed", inStore.hours, "ms"],
     ["requests a second, usage on over off", rate, "at least 0.98"],
     ["CPU a request, usage on over off", cpu, ""]
   ]

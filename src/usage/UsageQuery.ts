@@ -92,6 +92,16 @@ const timeOf = ({ by, dayOf: dayOfHour = dayOf }: Times, hour: number): number =
 export const unitRead = ({ by, dayOf: dayOfHour }: Times): "hour" | "day" | undefined =>
   by.includes("hour") ? "hour" : by.includes("day") ? (dayOfHour === undefined ? "day" : "hour") : undefined
 
+/**
+ * The dimension by which sums of days answer a query: days are summed by one dimension each. `undefined` if the query needs hours or
+ * several dimensions.
+ */
+export const dayDimension = (query: UsageQuery): DimensionName | undefined => {
+  if (asksSessions(query) || unitRead(query) === "hour") return undefined
+  const involved = historyNames.filter((name) => query.by.includes(name) || query.only[name] !== undefined)
+  return involved.length > 1 ? undefined : involved[0] ?? "style"
+}
+
 /** The time under which a store sums a bucket for a query. */
 export const timeRead = (query: Times, hour: number): number => {
   const unit = unitRead(query)
@@ -197,6 +207,7 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Coopera
   let truncated = false
 
   function* flushGroups(): Cooperative<void> {
+    for (const { sums } of groups.values()) addSums(totals, sums)
     const ranked = yield* mapCooperatively(new Slice(), [...groups.values()], (row): RankedRow => ({
       row,
       value: sort === undefined ? null : sort.valueOf(row.sums)
@@ -217,8 +228,10 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Coopera
 
   for (const piece of pieces) {
     for (const bucket of piece.buckets) {
-      addSums(totals, bucket.sums)
-      if (by.length === 0) continue
+      if (by.length === 0) {
+        addSums(totals, bucket.sums)
+        continue
+      }
       const at = timeOf(query, bucket.hour)
       if (at !== time) {
         yield* flushGroups()
@@ -227,6 +240,7 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Coopera
       // Buckets beyond the limit of rows count only for the totals.
       if (sort === undefined && rows.length >= limit) {
         truncated = true
+        addSums(totals, bucket.sums)
         continue
       }
       let id = ""

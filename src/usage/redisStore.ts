@@ -1,11 +1,7 @@
 /**
  * Usage in the store that nodes share: each node writes its buckets once a second, and reads cover all nodes.
  *
- * A bucket's name leaves the app `none` out, and then its upstream and target where they follow from its model. So it is the name that
- * versions without apps or without several upstreams read and write; they read the beginning of a longer name.
- *
- * A bucket's value is its sums, without trailing zeros of costs and later sums, then its errors as `<code>=<count>`, and its times, whose
- * places stand for codes: no code begins with a digit.
+ * Days that are over are summed once by each dimension. What is added to such a day later discards its sums until the next compaction.
  *
  * `KeyLimits.layerShared` counts the windows of keys itself.
  */
@@ -23,8 +19,10 @@ import { Batch, type Bucket, bucketId, countersAt, type SessionUsage, sumCounter
 import { makeChangeHistory } from "./changes.ts"
 import { changesInRedis } from "./changesInRedis.ts"
 import { orderedBuckets } from "./memoryStore.ts"
+import { readBucket, readDay, readSessionBucket, separator, sumsText, textOf, textsOf } from "./redisTexts.ts"
 import {
   confirming,
+  daysBeforeAt,
   defaultKeepDays,
   defaultSessionDays,
   logRemoved,
@@ -32,22 +30,10 @@ import {
   sessionsFrom,
   usageEntries
 } from "./retention.ts"
-import { addTimesText } from "./Times.ts"
-import {
-  addErrors,
-  addSums,
-  cacheNames,
-  dimensionsBy,
-  laterNames,
-  measureNames,
-  none,
-  onlyTarget,
-  sumNames,
-  type Sums,
-  zero
-} from "./UsageEntry.ts"
+import { addSums, type DimensionName, dimensionsBy, historyNames, type Sums, zero } from "./UsageEntry.ts"
 import {
   asksSessions,
+  dayDimension,
   inPieces,
   makeReport,
   matches,
@@ -73,7 +59,6 @@ interface SharedUsageOptions extends UsageStoreOptions {
 }
 
 const prefix = "gw:{main}:usage:"
-const separator = "\u0000"
 /** Buckets that one call writes or reads. */
 const perCall = 500
 /** Hours and sessions that are read together. */
@@ -85,97 +70,6 @@ const compactEvery = hourLength
 
 const notKept = "the shared store keeps no append-only file (appendonly no): usage is lost with its data"
 const storeLost = "the shared store does not answer: its usage is missing here"
-
-/** Reads a bucket of the store. */
-const readBucket = (hour: number, names: string, value: string): Bucket => {
-  const [key = "", model = "", account = "", style = "", upstream, target = "", app = none] = names.split(separator)
-  return {
-    hour,
-    key,
-    model,
-    account,
-    style,
-    ...(upstream === undefined ? onlyTarget(model) : { upstream, target }),
-    app,
-    session: "",
-    agent: "",
-    parent: "",
-    sums: readSums(value)
-  }
-}
-
-/** Reads a bucket of a session in the store: its name is its hour, app, agent and parent. */
-const readSessionBucket = (key: string, session: string, names: string, value: string): Bucket => {
-  const [hour, app = none, agent = none, parent = none] = names.split(separator)
-  return {
-    hour: Number(hour),
-    key,
-    model: "",
-    account: "",
-    style: "",
-    upstream: "",
-    target: "",
-    app,
-    session,
-    agent,
-    parent,
-    sums: readSums(value)
-  }
-}
-
-const isPlace = (word: string): boolean => word >= "0" && word < ":"
-
-const readSums = (value: string): Sums => {
-  const sums = zero()
-  const words = value.split(" ")
-  words.forEach((word, i) => {
-    const equals = word.lastIndexOf("=")
-    if (equals !== -1 && isPlace(word)) addTimesText(sums.times ??= new Map(), word)
-    else if (equals !== -1) addErrors(sums, word.slice(0, equals), Number(word.slice(equals + 1)))
-    else if (i < sumNames.length) sums.values[i] = Number(word)
-  })
-  return sums
-}
-
-const nameOf = ({ account, app, key, model, style, target, upstream }: Bucket): string => {
-  const only = onlyTarget(model)
-  const own = [key, model, account, style]
-  if (app !== none) return [...own, upstream, target, app].join(separator)
-  return (target === only.target && upstream === only.upstream ? own : [...own, upstream, target]).join(separator)
-}
-
-/** The sums of a bucket end before the costs, the later sums or those of caches, if all that follow are 0: as in versions without those. */
-const written = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
-  const withLater = sumNames.length - cacheNames.length
-  const end = [measureNames.length, withLater - laterNames.length, withLater]
-    .find((end) => values.slice(end).every((value) => value === 0))
-  return end === undefined ? values : values.slice(0, end)
-}
-
-/** The errors by code, and the times by place. */
-const countsOf = ({ errors, times }: Sums): Record<string, number> =>
-  Object.fromEntries([...errors ?? [], ...times ?? []])
-
-const textOf = (bucket: Bucket): readonly [number, string, ReadonlyArray<number>, Record<string, number>] => [
-  bucket.hour,
-  nameOf(bucket),
-  written(bucket.sums.values),
-  countsOf(bucket.sums)
-]
-
-const sessionId = ({ key, session }: Pick<SessionUsage, "key" | "session">): string => key + separator + session
-
-/** The buckets of a session as `usage.lua` reads them: also the name that is used once the session has too many buckets. */
-const textsOf = (usage: SessionUsage): ReadonlyArray<ReadonlyArray<unknown>> =>
-  Array.from(usage.buckets.values(), ({ agent, app, hour, parent, sums }) => [
-    hour,
-    [hour, app, agent, parent].join(separator),
-    written(sums.values),
-    countsOf(sums),
-    sessionId(usage),
-    usage.at,
-    [hour, app, none, none].join(separator)
-  ])
 
 /** Sums buckets by the row that they belong to: memory is bounded by the rows. */
 class Groups {
@@ -268,9 +162,9 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       (reply) => listed(reply).map(Number)
     )
 
-  /** Reads the buckets of a hash; a scan may return one twice. */
+  /** Reads the fields of a hash; a scan may return one twice. */
   const readHash = Effect.fnUntraced(
-    function*(hash: string, groups: Groups, read: (names: string, value: string) => Bucket) {
+    function*(hash: string, read: (names: string, value: string) => void) {
       const seen = new Set<string>()
       let cursor = "0"
       do {
@@ -280,20 +174,41 @@ export const makeRedisStore = Effect.fnUntraced(function*(
         for (let i = 0; i + 1 < texts.length; i += 2) {
           if (seen.has(texts[i]!)) continue
           seen.add(texts[i]!)
-          groups.add(read(texts[i]!, texts[i + 1]!))
+          read(texts[i]!, texts[i + 1]!)
         }
         cursor = String(following)
       } while (cursor !== "0")
     }
   )
 
-  const readHistory = ({ from, to }: UsageQuery, groups: Groups) =>
-    Effect.flatMap(hoursFrom(from, to), (hours) =>
-      Effect.forEach(
-        hours,
-        (hour) => readHash(`h:${hour}`, groups, (names, value) => readBucket(hour, names, value)),
-        { concurrency: readsAtOnce, discard: true }
-      ))
+  /** Reads the buckets of some hours. */
+  const readHours = (hours: ReadonlyArray<number>, add: (bucket: Bucket) => void) =>
+    Effect.forEach(
+      hours,
+      (hour) => readHash(`h:${hour}`, (names, value) => add(readBucket(hour, names, value))),
+      { concurrency: readsAtOnce, discard: true }
+    )
+
+  /** The days from one time up to another that are summed. */
+  const summedDays = (from: number, to: number) =>
+    Effect.map(
+      store.send("ZRANGEBYSCORE", `${prefix}days`, String(from), String(to - dayLength)),
+      (reply) => listed(reply).map(Number)
+    )
+
+  const readHistory = Effect.fnUntraced(function*(query: UsageQuery, groups: Groups) {
+    const { from, to } = query
+    const of = dayDimension(query)
+    const summed = new Set<number>()
+    if (of !== undefined) {
+      for (const day of yield* summedDays(from, to)) {
+        summed.add(day)
+        yield* readHash(`d:${day}:${of}`, (value, sums) => groups.add(readDay(day, of, value, sums)))
+      }
+    }
+    const hours = yield* hoursFrom(from, to)
+    yield* readHours(hours.filter((hour) => !summed.has(dayOf(hour))), (bucket) => groups.add(bucket))
+  })
 
   /** Reads the sessions that were used since the query's beginning, of its keys alone. */
   const readSessions = Effect.fnUntraced(function*({ from, only }: UsageQuery, groups: Groups) {
@@ -302,7 +217,7 @@ export const makeRedisStore = Effect.fnUntraced(function*(
       const [key = "", session = ""] = member.split(separator)
       return only.key?.has(key) === false || only.session?.has(session) === false
         ? Effect.void
-        : readHash(`s:${member}`, groups, (names, value) => readSessionBucket(key, session, names, value))
+        : readHash(`s:${member}`, (names, value) => groups.add(readSessionBucket(key, session, names, value)))
     }, { concurrency: readsAtOnce, discard: true })
   })
 
@@ -354,13 +269,14 @@ export const makeRedisStore = Effect.fnUntraced(function*(
   )
 
   /** Merges old hours into days, and removes old days and the limits of keys that are no longer used. */
-  const compact = Effect.gen(function*() {
+  const tidy = Effect.gen(function*() {
     const first = yield* sessionsFrom(retention, sessionDays())
     while (first !== undefined && (yield* store.run("usage", "age", String(first)))[1] !== "0") continue
     const cutoffs = yield* retention.cutoffs
     if (cutoffs === undefined) return
     const { daysBefore, removedBefore } = cutoffs
     let removed = 0
+    while ((yield* store.run("usage", "unsum", String(daysBefore)))[1] !== "0") continue
     yield* Effect.gen(function*() {
       for (const hour of yield* hoursFrom("-inf", removedBefore)) {
         const [, buckets = "0"] = yield* store.run("usage", "drop", String(hour))
@@ -376,7 +292,43 @@ export const makeRedisStore = Effect.fnUntraced(function*(
         if (left === "0") break
       }
     }
-  }).pipe(Effect.ignore)
+  })
+
+  /** Sums a day by each dimension; memory is bounded by their values. A day that changes meanwhile is left to the next compaction. */
+  const sumDay = Effect.fnUntraced(function*(day: number) {
+    const turn = `${instance}${++batches}`
+    yield* store.run("usage", "begin", String(day), turn)
+    const sums = new Map(historyNames.map((name) => [name, new Map<string, Sums>()]))
+    yield* readHours(yield* hoursFrom(day, day + dayLength), (bucket) => {
+      for (const [name, values] of sums) {
+        const value = values.get(bucket[name]) ?? zero()
+        addSums(value, bucket.sums)
+        values.set(bucket[name], value)
+      }
+    })
+    const fields = Array.from(sums).flatMap(([name, values]) =>
+      Array.from(values, ([value, each]): readonly [DimensionName, string, string] => [name, value, sumsText(each)])
+    )
+    for (let from = 0; from < fields.length; from += perCall) {
+      const some = fields.slice(from, from + perCall)
+      const isLast = from + perCall >= fields.length
+      const [, taken] = yield* store.run("usage", "sum", String(day), turn, JSON.stringify(some), isLast ? "1" : "0")
+      if (taken === "0") return
+    }
+  })
+
+  /** Sums the days that are over. */
+  const sumDays = Effect.gen(function*() {
+    const now = yield* retention.now
+    // A request may end after the day in which it began.
+    const [from, to] = [daysBeforeAt(now), dayOf(now - hourLength)]
+    const summed = new Set(yield* summedDays(from, to))
+    for (const day of new Set(Array.from(yield* hoursFrom(from, to), dayOf))) {
+      if (!summed.has(day)) yield* sumDay(day)
+    }
+  })
+
+  const compact = Effect.ignore(Effect.andThen(tidy, sumDays))
 
   /** One node compacts for all. */
   const compactInTurn = Effect.flatMap(

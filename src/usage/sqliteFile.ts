@@ -38,7 +38,7 @@ import {
 } from "./sqliteLayout.ts"
 import { addTimesText, timesText } from "./Times.ts"
 import { addErrors, dimensionsBy, historyNames, none, sessionNames, sumNames, type Sums, zero } from "./UsageEntry.ts"
-import { asksSessions, type Piece, unitRead, type UsageQuery } from "./UsageQuery.ts"
+import { asksSessions, dayDimension, type Piece, unitRead, type UsageQuery } from "./UsageQuery.ts"
 import { mostSessionRows } from "./UsageStoreShape.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
@@ -261,18 +261,12 @@ interface TimePart {
   to: number
 }
 
-/** The table of the days that answer a query; `undefined` if it needs their hours: days are summed by one dimension each. */
-const dayTableFor = (query: UsageQuery): BucketTable | undefined => {
-  if (unitRead(query) === "hour") return undefined
-  const involved = historyNames.filter((name) => query.by.includes(name) || query.only[name] !== undefined)
-  return involved.length > 1 ? undefined : daysBy(involved[0] ?? "style")
-}
-
 /** The parts of a query's time in their order: hours, and days that are summed. */
 const timeParts = (db: DatabaseSync, query: UsageQuery): ReadonlyArray<TimePart> => {
   const { from, to } = query
   if (asksSessions(query)) return [{ table: sessions, from, to }]
-  const summedDays = dayTableFor(query)
+  const of = dayDimension(query)
+  const summedDays = of === undefined ? undefined : daysBy(of)
   const parts: Array<TimePart> = []
   const add = (table: BucketTable, start: number, end: number) => {
     const last = parts.at(-1)

@@ -8,9 +8,10 @@ import { makeEncryption } from "../../src/cluster/store/encryption.ts"
 import { type ScriptName, scripts } from "../../src/cluster/store/scripts.ts"
 import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { makeRedisStore } from "../../src/usage/redisStore.ts"
-import { dayLength } from "../../src/usage/windows.ts"
+import { historyNames } from "../../src/usage/UsageEntry.ts"
+import { dayLength, dayOf } from "../../src/usage/windows.ts"
 import { connect, type RedisClient, redisServer } from "../support/redisServer.ts"
-import { type Made, manyAgents, storeSuite } from "../usage/storeSuite.ts"
+import { type Made, manyAgents, storeSuite, summedDays } from "../usage/storeSuite.ts"
 import { entry, everything, start } from "../usage/support.ts"
 
 let scope: Scope.Closeable
@@ -27,6 +28,12 @@ afterAll(async () => {
 
 const encryption = makeEncryption("a key of this test", undefined)
 const unavailable = new StoreUnavailable({ message: "lost" })
+
+/** The texts of a reply that is a list. */
+const listOf = async (...command: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  const reply: unknown = await client.sendCommand([...command])
+  return Array.isArray(reply) ? reply.map(String) : []
+}
 
 /** A store without heartbeats; `lost` drops replies. Its clock differs from the node's by `offset` milliseconds. */
 const nodeStore = (node: string, lost: () => boolean = () => false, offset = 0) => {
@@ -85,6 +92,66 @@ describe("usage of several nodes over a store", () => {
       assert.isFalse(persistent)
       assert.match(detail ?? "", /appendonly no/)
       yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "appendonly", "yes"]))
+    }))
+
+  it.effect("is summed once for each day that is over, and again after what ends later", () =>
+    summedDays(inStore(), (before) =>
+      Effect.promise(async () => {
+        for (const hour of await listOf("ZRANGEBYSCORE", "gw:{main}:usage:hours", "-inf", `(${before}`)) {
+          await client.sendCommand(["DEL", `gw:{main}:usage:h:${hour}`])
+        }
+        return (await listOf("ZRANGE", "gw:{main}:usage:days", "0", "-1")).map(Number)
+      })))
+
+  it.effect("of a day that changes while it is summed has no sums, until the day is summed again", () =>
+    Effect.gen(function*() {
+      yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
+      yield* TestClock.setTime(start + 2 * dayLength)
+      yield* Effect.promise(() => client.sendCommand(["SET", "gw:{main}:usage:tidy", "another node"]))
+      const one = yield* makeRedisStore(nodeStore("one"))
+      const connection = nodeStore("other")
+      const other = yield* makeRedisStore({
+        ...connection,
+        // What another node writes between the reading of the day and its sums.
+        run: (name, ...args) =>
+          Effect.andThen(
+            args[0] === "sum" ? Effect.asVoid(one.query(everything)) : Effect.void,
+            connection.run(name, ...args)
+          )
+      })
+      const summed = Effect.promise(() => listOf("ZRANGE", "gw:{main}:usage:days", "0", "-1"))
+      const byModel = Effect.map(other.query({ ...everything, by: ["model"] }), ({ totals }) => totals.values[0])
+      other.add(entry())
+      assert.strictEqual(yield* byModel, 1)
+      one.add(entry())
+      yield* other.compact
+      assert.deepStrictEqual(yield* summed, [])
+      assert.strictEqual(yield* byModel, 2)
+      yield* other.compact
+      assert.deepStrictEqual(yield* summed, [String(dayOf(start))])
+      assert.strictEqual(yield* byModel, 2)
+    }))
+
+  it.effect("has no sums of days whose hours are merged or removed", () =>
+    Effect.gen(function*() {
+      yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
+      yield* Effect.promise(() => client.sendCommand(["SET", "gw:{main}:usage:tidy", "another node"]))
+      /** Adds an entry on some days, and compacts a day after the last one. Returns the requests, and the days that have sums. */
+      const compacted = Effect.fnUntraced(function*(days: ReadonlyArray<number>) {
+        yield* TestClock.setTime(start + (days.at(-1)! + 1) * dayLength)
+        const store = yield* makeRedisStore(nodeStore("one"))
+        const requests = Effect.map(store.query({ ...everything, by: ["model"] }), ({ totals }) => totals.values[0])
+        for (const day of days) store.add(entry({ at: start + day * dayLength }))
+        yield* requests
+        yield* store.compact
+        const sums = yield* Effect.promise(() => listOf("KEYS", "gw:{main}:usage:d:*"))
+        return [yield* requests, sums.length / historyNames.length]
+      }, Effect.scoped)
+      assert.deepStrictEqual(yield* compacted([0, 1, 2, 3, 4, 5]), [6, 6])
+      // The hours of the first five days are merged: usage of later days confirms the time.
+      assert.deepStrictEqual(yield* compacted([92, 93, 94]), [9, 4])
+      // All before them are removed.
+      assert.deepStrictEqual(yield* compacted([497, 498, 499]), [3, 3])
     }))
 
   it.effect("is removed by no node whose clock differs from the store's by days", () =>

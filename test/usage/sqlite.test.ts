@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
-import * as fc from "fast-check"
 import { execFileSync } from "node:child_process"
 import { dirname } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -26,9 +27,9 @@ import {
 import { mostSessionsKept } from "../../src/usage/UsageStoreShape.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength, hourOf } from "../../src/usage/windows.ts"
+import { summedDays } from "./storeSuite.ts"
 import {
   collectLogs,
-  entries,
   entry,
   everything,
   expectedReport,
@@ -36,7 +37,6 @@ import {
   measureNames,
   NodeServices,
   plain,
-  queries,
   sqliteStore,
   start,
   untimed,
@@ -328,48 +328,20 @@ describe("usage in a file", () => {
 
   it.effect("sums each day that is over once, and adds to its sums what ends later", () =>
     Effect.gen(function*() {
-      const days = 5
-      const recorded = fc.sample(entries(days), { numRuns: 400 })
-      const now = start + days * dayLength
-      yield* TestClock.setTime(now)
       const file = yield* usageFile
-      const asked = [
-        everything,
-        ...fc.sample(queries(days), { numRuns: 40 }),
-        ...([["model"], ["day"], ["key", "day"], []] as const).map((by) => ({ ...everything, by })),
-        { ...everything, by: ["account"] as const, only: { account: new Set(["a1", "a3"]) } },
-        { ...everything, by: [], only: { app: new Set(["codex"]) } }
-      ]
-      yield* inScope(Effect.gen(function*() {
-        const store = yield* sqliteStore({ file })
-        for (const one of recorded) store.add(one)
-        yield* second
-        yield* store.compact
-        const late = fc.sample(entries(days), { numRuns: 50 })
-        for (const one of late) store.add(one)
-        recorded.push(...late)
-        for (const query of asked) {
-          assert.deepStrictEqual(plain(yield* store.query(query)), expectedReport(recorded, query))
-        }
+      const first = yield* Scope.make()
+      const made = Effect.map(Scope.provide(sqliteStore({ file }), first), (store) => ({
+        store,
+        restarted: Effect.andThen(Scope.close(first, Exit.void), sqliteStore({ file }))
       }))
-      const db = new DatabaseSync(file)
-      // What queries by days read are the sums, and not the hours that they are of.
-      const summed = db.prepare("SELECT day FROM summed_days ORDER BY day").all().map(({ day }) => Number(day))
-      db.exec(`DELETE FROM usage WHERE hour < ${dayOf(now)}`)
-      db.close()
-      assert.deepStrictEqual(summed, Array.from({ length: days }, (_, day) => dayOf(start) + day * dayLength))
-      const store = yield* sqliteStore({ file })
-      for (const { dayOf: dayIn, ...query } of asked) {
-        const by = query.by.filter((name) => name !== "day")
-        // Days are summed by one dimension each.
-        const involved = new Set([
-          ...by,
-          ...Object.entries(query.only).flatMap(([name, of]) => of === undefined ? [] : [name])
-        ])
-        if (dayIn !== undefined || query.by.includes("hour") || involved.size > 1) continue
-        const whole = { ...query, from: dayOf(start), to: now }
-        assert.deepStrictEqual(plain(yield* store.query(whole)), expectedReport(recorded, whole))
-      }
+      yield* summedDays(made, (before) =>
+        Effect.sync(() => {
+          const db = new DatabaseSync(file)
+          const summed = db.prepare("SELECT day FROM summed_days ORDER BY day").all().map(({ day }) => Number(day))
+          db.exec(`DELETE FROM usage WHERE hour < ${before}`)
+          db.close()
+          return summed
+        }))
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("takes over a file of a version without predictions of caches and states of accounts", () =>

@@ -104,6 +104,50 @@ export const manyAgents = (make: Made) =>
     assert.deepStrictEqual([requests.get("none"), requests.get("agent 3"), requests.get("late")], [6, 2, undefined])
   }).pipe(Effect.provide(NodeServices.layer))
 
+/**
+ * Days that are over are summed once, and what ends later is in their reports. `forgetHours` removes the hours before a time behind the
+ * store's back, and returns the summed days: what queries by days read are the sums, and not the hours that they are of.
+ */
+export const summedDays = (make: Made, forgetHours: (before: number) => Effect.Effect<ReadonlyArray<number>>) =>
+  Effect.gen(function*() {
+    const days = 5
+    const recorded = fc.sample(entries(days), { numRuns: 400 })
+    const now = start + days * dayLength
+    yield* TestClock.setTime(now)
+    const asked = [
+      everything,
+      ...fc.sample(queries(days), { numRuns: 40 }),
+      ...([["model"], ["day"], ["key", "day"], []] as const).map((by) => ({ ...everything, by })),
+      { ...everything, by: ["account"] as const, only: { account: new Set(["a1", "a3"]) } },
+      { ...everything, by: [], only: { app: new Set(["codex"]) } }
+    ]
+    const { restarted, store } = yield* make
+    for (const one of recorded) store.add(one)
+    yield* TestClock.adjust("1 second")
+    yield* store.compact!
+    const late = fc.sample(entries(days), { numRuns: 50 })
+    for (const one of late) store.add(one)
+    recorded.push(...late)
+    for (const query of asked) {
+      assert.deepStrictEqual(plain(yield* store.query(query)), expectedReport(recorded, query))
+    }
+    yield* store.compact!
+    const after = yield* restarted
+    const summed = yield* forgetHours(dayOf(now))
+    assert.deepStrictEqual(summed, Array.from({ length: days }, (_, day) => dayOf(start) + day * dayLength))
+    for (const { dayOf: dayIn, ...query } of asked) {
+      const by = query.by.filter((name) => name !== "day")
+      // Days are summed by one dimension each.
+      const involved = new Set([
+        ...by,
+        ...Object.entries(query.only).flatMap(([name, of]) => of === undefined ? [] : [name])
+      ])
+      if (dayIn !== undefined || query.by.includes("hour") || involved.size > 1) continue
+      const whole = { ...query, from: dayOf(start), to: now }
+      assert.deepStrictEqual(plain(yield* after.query(whole)), expectedReport(recorded, whole))
+    }
+  }).pipe(Effect.provide(NodeServices.layer))
+
 /** The suite; `counts`: whether the store counts the windows of keys too, `small`: the store with room for three sessions. */
 export const storeSuite = (
   name: string,

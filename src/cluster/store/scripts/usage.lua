@@ -7,6 +7,11 @@
 --                           as `rows` gets no more agents. Beyond `most` sessions, those used longest ago are removed.
 --   age hour                removes the buckets of some sessions from before an hour; returns of how many sessions
 --   fold hour day           merges an hour into a day, some buckets per call; returns how many are left
+--   begin day turn          begins to sum a day by each dimension, for the caller with this turn
+--   sum day turn fields last
+--                           writes some of the sums, a JSON array of dimension, value, sums with errors, to `usage:d:<day>:<dimension>`; with
+--                           the last ones `usage:days` lists the day. Returns 0 if buckets were added to the day since its turn began
+--   unsum day               discards the sums of some days from before a day; returns of how many
 --   drop hour               removes an hour or a day that is too old; returns how many buckets it had
 --   forget time             removes the windows (`keys.lua`) of some keys that were last used before a time; returns how many
 local K = 'gw:{main}:'
@@ -57,10 +62,18 @@ local function remove_session(session)
   call('ZREM', K .. 'usage:first', session)
 end
 
+local function discard_sums(day)
+  call('ZREM', K .. 'usage:days', day)
+  for _, dimension in ipairs({ 'key', 'model', 'account', 'style', 'upstream', 'target', 'app' }) do
+    call('UNLINK', K .. 'usage:d:' .. day .. ':' .. dimension)
+  end
+end
+
 if op == 'add' then
   local last_batch = K .. 'usage:added:' .. ARGV[2]
   if call('GET', last_batch) == ARGV[5] then return { 'ok' } end
   call('SET', last_batch, ARGV[5], 'PX', 86400000)
+  local changed = {}
   for _, bucket in ipairs(cjson.decode(ARGV[6])) do
     if bucket[5] then
       add_session(unpack(bucket))
@@ -68,7 +81,13 @@ if op == 'add' then
       local hour = int(bucket[1])
       merge(K .. 'usage:h:' .. hour, bucket[2], bucket[3], bucket[4])
       call('ZADD', K .. 'usage:hours', hour, hour)
+      changed[int(bucket[1] - bucket[1] % 86400000)] = true
     end
+  end
+  -- A day that gets more is no longer summed.
+  for day in pairs(changed) do
+    call('ZREM', K .. 'usage:days', day)
+    call('DEL', K .. 'usage:summing:' .. day)
   end
   -- A call adds at most as many sessions as buckets, so it removes no more.
   local surplus = call('ZCARD', K .. 'usage:sessions') - tonumber(ARGV[7])
@@ -107,10 +126,28 @@ elseif op == 'fold' then
   local left = call('HLEN', from)
   if left == 0 then call('ZREM', K .. 'usage:hours', ARGV[5]) end
   return { 'ok', int(left) }
+elseif op == 'begin' then
+  call('SET', K .. 'usage:summing:' .. ARGV[5], ARGV[6], 'PX', 600000)
+elseif op == 'sum' then
+  local summing = K .. 'usage:summing:' .. ARGV[5]
+  if call('GET', summing) ~= ARGV[6] then return { 'ok', '0' } end
+  for _, field in ipairs(cjson.decode(ARGV[7])) do
+    call('HSET', K .. 'usage:d:' .. ARGV[5] .. ':' .. field[1], field[2], field[3])
+  end
+  if ARGV[8] == '1' then
+    call('ZADD', K .. 'usage:days', ARGV[5], ARGV[5])
+    call('DEL', summing)
+  end
+  return { 'ok', '1' }
+elseif op == 'unsum' then
+  local days = call('ZRANGEBYSCORE', K .. 'usage:days', '-inf', '(' .. ARGV[5], 'LIMIT', 0, 20)
+  for _, day in ipairs(days) do discard_sums(day) end
+  return { 'ok', int(#days) }
 elseif op == 'drop' then
   local had = call('HLEN', K .. 'usage:h:' .. ARGV[5])
   call('UNLINK', K .. 'usage:h:' .. ARGV[5])
   call('ZREM', K .. 'usage:hours', ARGV[5])
+  discard_sums(ARGV[5])
   return { 'ok', int(had) }
 elseif op == 'forget' then
   local keys = call('ZRANGEBYSCORE', K .. 'usage:last', '-inf', '(' .. ARGV[5], 'LIMIT', 0, 100)
