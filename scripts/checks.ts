@@ -2,15 +2,16 @@
 // parallel, each in its own process.
 import { execFile } from "node:child_process"
 import path from "node:path"
+import { effectCompiler, inModules } from "./compiler.ts"
 import { floorViolations } from "./floors.ts"
 import { brokenLinks } from "./links.ts"
 import { pageViolations } from "./pages.ts"
 import { proseViolations } from "./prose.ts"
+import { declarationsCommand } from "./release/declarations.ts"
 import { statsRuleViolations } from "./statsRules.ts"
 import { testRuleViolations } from "./testRules.ts"
 
 const root = path.join(import.meta.dirname, "..")
-const inModules = (file: string): string => path.join(root, "node_modules", file)
 
 interface Outcome {
   readonly passed: boolean
@@ -44,26 +45,17 @@ const format: Check = (signal) => run(signal, process.execPath, inModules("dprin
 
 const lint: Check = (signal) => run(signal, process.execPath, inModules("oxlint/bin/oxlint"), "--deny-warnings")
 
-// Effect's build of the compiler reports the compiler's errors and Effect's diagnostics in one pass. It has its own build info file,
-// because the plain compiler would write one without those diagnostics.
-const types = (project: string, name: string, ...options: ReadonlyArray<string>): Check => (signal) =>
-  run(
-    signal,
-    inModules(`@effect/tsgo-${process.platform}-${process.arch}/lib/tsc`),
-    "--project",
-    project,
-    "--incremental",
-    "--tsBuildInfoFile",
-    inModules(`.cache/${name}.tsbuildinfo`),
-    ...options
-  )
+const compile = (command: readonly [string, ...ReadonlyArray<string>]): Check => (signal) => run(signal, ...command)
+
+const types = (project: string, name: string): Check =>
+  compile(effectCompiler(project, inModules(`.cache/${name}.tsbuildinfo`)))
 
 const checks: Readonly<Record<string, Check>> = {
   format,
   lint,
   types: types("tsconfig.json", "effect-tsc"),
   // What the package declares to apps: a type that an exported name uses must be exported too.
-  declarations: types("tsconfig.build.json", "effect-tsc-build", "--noEmit", "--emitDeclarationOnly", "false"),
+  declarations: compile(declarationsCommand),
   "types of the console": types("src/web/tsconfig.json", "effect-tsc-console"),
   floors: async () => report(floorViolations(root)),
   "readers of stats": async () => report(statsRuleViolations(root)),

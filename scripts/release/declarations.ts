@@ -1,5 +1,18 @@
-// Normalizes type declarations: the compiler writes union members in an order that differs between runs.
+// Makes type declarations, and normalizes them: the compiler writes union members in an order that differs between runs.
+import path from "node:path"
 import { parseSync, Visitor } from "rolldown/utils"
+import { effectCompiler, inModules } from "../compiler.ts"
+
+/** Where the declarations are made. What the compiler knows of them is there too, so that they vanish together. */
+export const declarationsFolder = inModules(".cache/declarations")
+
+/** Makes the declarations, of changed files alone; run in the repository's folder. */
+export const declarationsCommand = effectCompiler(
+  "tsconfig.build.json",
+  path.join(declarationsFolder, "info.tsbuildinfo"),
+  "--outDir",
+  declarationsFolder
+)
 
 const parsed = (file: string, text: string) => {
   const { errors, program } = parseSync(file, text)

@@ -1,9 +1,8 @@
 // The npm package: the library as ES modules with types, and the service as one file behind a launcher that rejects an older Node. The
 // library imports Effect, its platform and the store's client from the app; the service bundles them.
 import { execFile } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import type { SourceMapPayload } from "node:module"
-import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
 import { build } from "rolldown"
@@ -11,7 +10,7 @@ import type { BuildInfo } from "../../src/admin/system/build.ts"
 import { packAssets } from "../bundle/assets.ts"
 import { buildService, bundle, defineBuild, luaTexts, noticesAsset, type Service } from "../bundle/service.ts"
 import type { Effort } from "../console.ts"
-import { sortUnions } from "./declarations.ts"
+import { declarationsCommand, declarationsFolder, sortUnions } from "./declarations.ts"
 import { manifest, root } from "./facts.ts"
 import { lineMap } from "./lineMaps.ts"
 
@@ -66,29 +65,22 @@ const library = async (origin: Origin): Promise<Array<[string, Uint8Array]>> => 
 }
 
 const types = async (): Promise<Array<[string, Uint8Array]>> => {
-  const folder = mkdtempSync(path.join(tmpdir(), "types-"))
-  try {
-    const tsc = path.join(root, "node_modules/.bin/tsc")
-    await promisify(execFile)(tsc, ["--project", path.join(root, "tsconfig.build.json"), "--outDir", folder]).catch(
-      (error: { readonly stdout: string }) => {
-        throw new Error(`the declarations were not made:\n${error.stdout}`)
-      }
-    )
-    // What no entry point leads to, no app can import.
-    const files = new Map<string, Buffer>()
-    const read = (file: string): void => {
-      if (files.has(file)) return
-      const text = sortUnions(file, readFileSync(path.join(folder, file), "utf8"))
-      files.set(file, Buffer.from(text))
-      for (const [, target = ""] of text.matchAll(/["'](\.{1,2}\/[^"']+)\.[jt]s["']/g)) {
-        read(path.posix.join(path.posix.dirname(file), `${target}.d.ts`))
-      }
+  const [command, ...args] = declarationsCommand
+  await promisify(execFile)(command, args, { cwd: root }).catch((error: { readonly stdout: string }) => {
+    throw new Error(`the declarations were not made:\n${error.stdout}`)
+  })
+  // What no entry point leads to, no app can import.
+  const files = new Map<string, Buffer>()
+  const read = (file: string): void => {
+    if (files.has(file)) return
+    const text = sortUnions(file, readFileSync(path.join(declarationsFolder, file), "utf8"))
+    files.set(file, Buffer.from(text))
+    for (const [, target = ""] of text.matchAll(/["'](\.{1,2}\/[^"']+)\.[jt]s["']/g)) {
+      read(path.posix.join(path.posix.dirname(file), `${target}.d.ts`))
     }
-    for (const name of entries) read(`src/${name}.d.ts`)
-    return Array.from(files, ([file, text]) => [`types/${file}`, text])
-  } finally {
-    rmSync(folder, { recursive: true })
   }
+  for (const name of entries) read(`src/${name}.d.ts`)
+  return Array.from(files, ([file, text]) => [`types/${file}`, text])
 }
 
 /** In old syntax, so that an old Node can run it and print the message. */

@@ -7,7 +7,7 @@
  * A bucket's value is its sums, without trailing zeros of costs and later sums, then its errors as `<code>=<count>`, and its times, whose
  * places stand for codes: no code begins with a digit.
  */
-import { type Bucket, type SessionUsage } from "./Batch.ts"
+import type { Bucket, SessionUsage } from "./Batch.ts"
 import { addTimesText } from "./Times.ts"
 import {
   addErrors,
