@@ -2,13 +2,14 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { accountSorts } from "../../src/admin/accounts/Api.ts"
-import { sortedBy, type SortValue } from "../../src/admin/contract.ts"
+import { sortedBy } from "../../src/admin/contract.ts"
 import { keySorts } from "../../src/admin/keys/Api.ts"
 import { keyValues } from "../../src/admin/keys/items.ts"
 import { modelSorts } from "../../src/admin/models/Api.ts"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { orders, plainly } from "../support/plainSort.ts"
 import { untilHolds } from "../support/until.ts"
 import { caller } from "./support.ts"
 
@@ -66,27 +67,6 @@ const pages = async (path: string, of = "items") => {
     found.push(...reply[of] as ReadonlyArray<Record<string, unknown>>)
     if (page >= Number(reply["total_pages"])) return found
   }
-}
-
-const orders = ["asc", "desc"] as const
-
-/** A plain sort by insertion: unknown values last, and equal ones as they were. */
-const plainly = <Item>(
-  items: ReadonlyArray<Item>,
-  valueOf: (item: Item) => SortValue,
-  order: (typeof orders)[number]
-): ReadonlyArray<Item> => {
-  const sorted: Array<Item> = []
-  const isBefore = (a: Item, b: Item): boolean => {
-    const [one, other] = [valueOf(a) ?? undefined, valueOf(b) ?? undefined]
-    if (one === undefined || other === undefined) return one !== undefined && other === undefined
-    return order === "asc" ? one < other : one > other
-  }
-  for (const item of items) {
-    const place = sorted.findIndex((each) => isBefore(item, each))
-    sorted.splice(place === -1 ? sorted.length : place, 0, item)
-  }
-  return sorted
 }
 
 describe("a sort by a value", () => {

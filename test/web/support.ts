@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
 import { adminKey, type RunningGateway } from "../support/gateway.ts"
+import { untilValue } from "../support/until.ts"
 import { launch } from "./chromium.ts"
 
 export { launch } from "./chromium.ts"
@@ -114,6 +115,18 @@ export const settled = (page: Page): Promise<void> =>
     }
     return document.querySelector(".loading, [aria-busy=true]") === null
   }).then(() => undefined)
+
+/** Waits until a table has these rows in this order, each by the link, the code or else the text that it begins with. */
+export const showsRows = async (page: Page, table: string, names: ReadonlyArray<unknown>): Promise<void> => {
+  const wanted = JSON.stringify(names)
+  await untilValue(
+    `the rows of ${table} are ${wanted}`,
+    () =>
+      page.evaluate<ReadonlyArray<string>>(`[...document.querySelectorAll("table[aria-label='${table}'] tbody th")]
+        .map((each) => (each.querySelector("a, code") ?? each).textContent)`),
+    (shown) => JSON.stringify(shown) === wanted
+  )
+}
 
 /** Goes to a page through its link in the navigation. */
 export const goTo = async (page: Page, name: string): Promise<void> => {

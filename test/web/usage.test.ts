@@ -8,7 +8,7 @@ import { UsageStore } from "../../src/usage/UsageStore.ts"
 import { hourLength, hourOf } from "../../src/usage/windows.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { entry } from "../usage/support.ts"
-import { adminOf, controls, goTo, openSignedIn, useBrowser, type Watched } from "./support.ts"
+import { adminOf, controls, goTo, openSignedIn, showsRows, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 let gateway: RunningGateway
@@ -195,16 +195,7 @@ describe("usage at the console", () => {
           if (a.value === null || b.value === null) return a.value === null ? 1 : -1
           return (Number(a.value) - Number(b.value)) * (order === "asc" ? 1 : -1)
         }).map(({ name }) => name)
-    const shows = (names: ReadonlyArray<unknown>) =>
-      page.waitForFunction((wanted) => {
-        const { document } = globalThis as unknown as {
-          readonly document: {
-            readonly querySelectorAll: (selector: string) => Iterable<{ readonly textContent: string }>
-          }
-        }
-        const shown = [...document.querySelectorAll("table[aria-label=Usage] tbody th")].map((each) => each.textContent)
-        return JSON.stringify(shown) === wanted
-      }, JSON.stringify([...names, "All"]))
+    const shows = (names: ReadonlyArray<unknown>) => showsRows(page, "Usage", [...names, "All"])
     const heads = {
       Requests: "requests",
       Failed: "failed",
