@@ -4,6 +4,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser } from "playwright-core"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { untilValue } from "../support/until.ts"
 import { findings, goTo, launch, open, openSignedIn, settled, sideways, signIn, type Watched } from "./support.ts"
 
 const names = [
@@ -54,8 +55,7 @@ describe("the console's pages", () => {
     await goTo(page, name)
     // Title and focus are set after the heading is drawn.
     await page.locator("h1:focus", { hasText: name }).waitFor()
-    await page.waitForFunction(`document.title === ${JSON.stringify(`${name} – Model Gateway`)}`)
-    assert.strictEqual(await page.title(), `${name} – Model Gateway`)
+    await untilValue("the title", () => page.title(), (title) => title === `${name} – Model Gateway`)
     assert.strictEqual(await page.getByRole("heading", { level: 1 }).count(), 1)
     assert.strictEqual(await page.locator("h1:focus").textContent(), name)
     assert.strictEqual(await page.locator("nav a[aria-current=page]").textContent(), name)

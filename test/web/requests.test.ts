@@ -5,6 +5,7 @@ import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vi
 import { createHash } from "node:crypto"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { untilValue } from "../support/until.ts"
 import { findings, launch, openSignedIn, settled, sideways, type Watched } from "./support.ts"
 
 const keyId = createHash("sha256").update(businessKey).digest("hex").slice(0, 16)
@@ -183,8 +184,11 @@ describe("the list of requests", () => {
     for (const [width, height] of [[1440, 32], [1024, 52]] as const) {
       await page.setViewportSize({ width, height: 900 })
       // The table follows the window once the page has heard of it.
-      await page.waitForFunction(
-        `Math.round(document.querySelector("main tbody tr").getBoundingClientRect().height) === ${height}`
+      await untilValue(
+        "the height of rows",
+        () =>
+          page.evaluate<number>(`Math.round(document.querySelector("main tbody tr").getBoundingClientRect().height)`),
+        (shown) => shown === height
       )
       const shape = await table().evaluate((element) => {
         const box = element.parentElement!
