@@ -1,10 +1,11 @@
 /** Two gateways as processes over one store and two upstreams, whose requests are counted at the servers. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { isDeepStrictEqual } from "node:util"
 import { accounts, admin, chat, send, textOf } from "../gateway/support.ts"
 import { businessKey } from "../support/gateway.ts"
 import { json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 import { command, listOf } from "../support/redisServer.ts"
-import { untilHolds } from "../support/until.ts"
+import { untilHolds, untilValue } from "../support/until.ts"
 import { type Cluster, type ClusterNode, startCluster, untilIdle, untilQueueAt, untilReady } from "./cluster.ts"
 
 const smart = { model: "smart" }
@@ -27,6 +28,8 @@ describe("two nodes over two upstreams", () => {
         accounts: accounts("a"),
         upstreams: { gpu: { driver: "openai", base_url: gpu.baseUrl, models: { m: "m" }, max_inflight: 1 } },
         routes: { smart: ["gpu/m", "default/upstream-chat"] },
+        currency: "EUR",
+        prices: { "default/upstream-chat": { per_request: "0.25" } },
         runtime: { account_max_inflight: 1, account_max_queue: 10 }
       }
     })
@@ -60,6 +63,37 @@ describe("two nodes over two upstreams", () => {
     }
     await command(client, "ZREM", "gw:{main}:nodes", "bad")
     await command(client, "DEL", "gw:{main}:node:bad")
+  })
+
+  it("count a price that one node has set for the next request at the other, whose history has the change", async () => {
+    const [one, other] = [cluster.nodes[0]!, cluster.nodes[1]!]
+    const costAt = async ({ url }: ClusterNode) => {
+      const response = await send(url, "!say one")
+      assert.strictEqual(response.status, 200, await response.text())
+      const id = response.headers.get("x-request-id")!
+      // A record is complete just after the reply.
+      const { cost } = await untilValue(
+        "the record of the request",
+        () => admin(url, "GET", `/admin/requests/${id}`),
+        ({ outcome }) => outcome !== "open"
+      )
+      return cost
+    }
+    assert.strictEqual(await costAt(other), "0.25")
+    const prices = { "default/upstream-chat": { per_request: "0.5" } }
+    await admin(one.url, "PUT", "/admin/prices", { prices })
+    assert.strictEqual(await costAt(one), "0.5")
+    await untilHolds(async () => isDeepStrictEqual((await admin(other.url, "GET", "/admin/prices"))["prices"], prices))
+    assert.strictEqual(await costAt(other), "0.5")
+    const { changes } = await admin(other.url, "GET", "/admin/changes") as {
+      readonly changes: ReadonlyArray<Readonly<Record<string, unknown>>>
+    }
+    assert.deepInclude(changes[0], {
+      node: "n1",
+      action: "the prices were changed",
+      fields: [{ path: "prices.default/upstream-chat.per_request", before: "0.25", after: "0.5" }]
+    })
+    await untilIdle(cluster)
   })
 
   it("lose both places of a node that is killed while it waits at both, and none of a slot", async () => {
