@@ -6,6 +6,7 @@ import type { Browser } from "playwright-core"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
 import { findings, goTo, launch, open, openSignedIn, settled, sideways, signIn, type Watched } from "./support.ts"
+import { smallTargets } from "./targets.ts"
 
 const names = [
   "Overview",
@@ -98,6 +99,7 @@ describe("the console's pages", () => {
     const accountsLink = page.getByRole("link", { name: "Accounts", exact: true })
     assert.isFalse(await accountsLink.isVisible())
     await page.getByRole("button", { name: "Menu" }).click()
+    assert.deepStrictEqual(await smallTargets(page), [])
     await accountsLink.click()
     await page.getByRole("heading", { level: 1, name: "Accounts" }).waitFor()
     assert.isFalse(await accountsLink.isVisible())

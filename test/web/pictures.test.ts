@@ -18,6 +18,7 @@ import { accounts, keys, now } from "./pictures/data.ts"
 import { fixedReply, type FixedServer, startFixed, typefaces } from "./pictures/server.ts"
 import { editLongKey, longReplies, type State, states } from "./pictures/states.ts"
 import { findingsOfThemes, launch, settled } from "./support.ts"
+import { lowControls, smallTargets } from "./targets.ts"
 
 /** Without the browser that took the committed pictures, they are not compared. */
 const pinned = await pictureBrowser()
@@ -264,7 +265,7 @@ describe("pictures of the console", () => {
   })
 
   it.each(pages)(
-    "%s draws every character in the typefaces of the pictures, has nothing that axe finds, and cuts no number at three widths",
+    "%s draws every character in the typefaces of the pictures, has nothing that axe finds, and at three widths cuts no number and has room to press",
     async (_, route) => {
       await page.setViewportSize({ width: 1440, height: 900 })
       await goTo(route)
@@ -278,7 +279,9 @@ describe("pictures of the console", () => {
         await page.waitForFunction(`${tooWide}.length === 0`, undefined, { timeout: 10_000 }).catch(() => undefined)
         assert.deepStrictEqual(await page.evaluate(tooWide), [], `at ${width}`)
         assert.deepStrictEqual(await cutTexts(), [], `at ${width}`)
+        assert.deepStrictEqual(await smallTargets(page), [], `at ${width}`)
       }
+      assert.deepStrictEqual(await lowControls(page), [])
     }
   )
 
@@ -319,7 +322,7 @@ describe("pictures of the console", () => {
   })
 
   describe.each(states)("$name", (state) => {
-    it("has nothing that axe finds in light and dark, cuts no number, and looks as committed", async () => {
+    it("has nothing that axe finds in light and dark, cuts no number, has room to press, and looks as committed", async () => {
       await page.setViewportSize({ width: 1440, height: 900 })
       await page.emulateMedia({ colorScheme: "light" })
       await show(state)
@@ -330,7 +333,11 @@ describe("pictures of the console", () => {
           const shown = width < 1440 || part === undefined ? undefined : page.locator(part)
           wrong.push(...await compare(page, `${name}-${theme}-${width}`, shown))
         }
-        wrong.push(...await page.evaluate<Array<string>>(cutNumbers), ...await page.evaluate<Array<string>>(tooWide))
+        wrong.push(
+          ...await page.evaluate<Array<string>>(cutNumbers),
+          ...await page.evaluate<Array<string>>(tooWide),
+          ...await smallTargets(page)
+        )
       }
       await look(1440, "light")
       const found = await findingsOfThemes(page, part)
@@ -338,6 +345,7 @@ describe("pictures of the console", () => {
       if (narrow) {
         await page.setViewportSize({ width: 390, height: 900 })
         await look(390, "dark")
+        wrong.push(...await lowControls(page))
       }
       assert.deepStrictEqual(wrong, [])
     })

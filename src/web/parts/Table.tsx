@@ -27,9 +27,16 @@ export interface Column {
    * under 700 px, 2 and 3 make the second line of a card. Without a rank: a control, which keeps its place.
    */
   readonly rank?: 1 | 2 | 3
-  /** The class of its cells. */
+  /** The class of its cells. Those of `select` have check boxes. */
   readonly class?: string
 }
+
+/** A check box that has its name itself: the label makes room to press around it. */
+export const Tick = ({ children }: { readonly children: ComponentChildren }) => <label class="boxed">{children}</label>
+
+/** What a cell of a column shows. */
+const inCell = (column: Column, content: ComponentChildren): ComponentChildren =>
+  column.class === "select" ? <Tick>{content}</Tick> : content
 
 /** An order in the address: what a list is sorted by, and in which direction. */
 export interface Order<Name extends string = string> {
@@ -69,7 +76,7 @@ const Head = ({ column, order }: { readonly column: Column; readonly order: Orde
         ? {}
         : { "aria-sort": { asc: "ascending", desc: "descending", none: "none" }[direction ?? "none"] as "none" }}
     >
-      {content ?? (hidden === true
+      {(content && inCell(column, content)) ?? (hidden === true
         ? <span class="sr-only">{name}</span>
         : sort === undefined
         ? name
@@ -158,7 +165,7 @@ export const Row = ({ cells, class: kind = "", onOpen }: {
     const cellClass = `${column.number === true ? "number" : ""} ${column.class ?? ""}`.trim()
     return index === named
       ? <th key={column.name} scope="row" class={cellClass}>{name}</th>
-      : <td key={column.name} class={cellClass}>{cells[index]}</td>
+      : <td key={column.name} class={cellClass}>{inCell(column, cells[index])}</td>
   })
   return onOpen === undefined ?
     <tr class={kind}>{content}</tr> :

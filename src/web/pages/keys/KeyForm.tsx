@@ -8,7 +8,7 @@ import { FieldInput, useRefusal } from "../../forms/FieldInput.tsx"
 import { type Entry, type FormField, plainName } from "../../forms/fields.ts"
 import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Check, type ReadField, TextField } from "../../parts/Form.tsx"
-import { Table } from "../../parts/Table.tsx"
+import { Table, Tick } from "../../parts/Table.tsx"
 import { attempt, call, reload, report } from "../../state/actions.ts"
 import { useCurrency } from "../../state/currency.ts"
 import { causeText } from "../../state/failure.ts"
@@ -54,13 +54,15 @@ const Rules = ({ form, window }: { readonly form: EntryForm; readonly window: st
   return (
     <>
       <td>
-        <input
-          type="checkbox"
-          aria-label={t.limitOf("strict", t.windowOf(window))}
-          title={titleOf(strict)}
-          checked={form.text(strict) === "true"}
-          onChange={(event) => form.set(strict, String(event.currentTarget.checked))}
-        />
+        <Tick>
+          <input
+            type="checkbox"
+            aria-label={t.limitOf("strict", t.windowOf(window))}
+            title={titleOf(strict)}
+            checked={form.text(strict) === "true"}
+            onChange={(event) => form.set(strict, String(event.currentTarget.checked))}
+          />
+        </Tick>
       </td>
       <td>
         <input
