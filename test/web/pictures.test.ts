@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { AdminApi } from "../../src/server/OperatorApi.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { untilValue } from "../support/until.ts"
 import { pictureBrowser } from "./chromium.ts"
 import { compare } from "./pictures/camera.ts"
 import { accounts, keys, now } from "./pictures/data.ts"
@@ -187,6 +188,10 @@ const tooWide = `(({ clientWidth, scrollWidth }) => scrollWidth <= clientWidth ?
   [...document.querySelectorAll("body *")].filter((each) => each.getBoundingClientRect().right > clientWidth + 0.5)
     .map((each) => each.className + ": " + each.textContent.slice(0, 40)).slice(0, 20))(document.documentElement)`
 
+/** The page is not wider than the window. A chart follows a width in the next frames. */
+const fits = (where: string) =>
+  untilValue(`nothing is too wide ${where}`, () => page.evaluate<Array<string>>(tooWide), (wide) => wide.length === 0)
+
 /** The numbers and the filled fields that show less than they hold. */
 const cutNumbers = `(() => {
   const isCut = (each) => {
@@ -275,9 +280,7 @@ describe("pictures of the console", () => {
       // The same page at each width: it is not wider than the window, and no number and no filled field is cut.
       for (const width of widths) {
         await page.setViewportSize({ width, height: 900 })
-        // A chart follows the width in the next frames.
-        await page.waitForFunction(`${tooWide}.length === 0`, undefined, { timeout: 10_000 }).catch(() => undefined)
-        assert.deepStrictEqual(await page.evaluate(tooWide), [], `at ${width}`)
+        await fits(`at ${width}`)
         assert.deepStrictEqual(await cutTexts(), [], `at ${width}`)
         assert.deepStrictEqual(await smallTargets(page), [], `at ${width}`)
       }
@@ -306,8 +309,7 @@ describe("pictures of the console", () => {
       await show({ name: "long", route, replies: longReplies })
       for (const width of widths) {
         await page.setViewportSize({ width, height: 900 })
-        await page.waitForFunction(`${tooWide}.length === 0`, undefined, { timeout: 10_000 }).catch(() => undefined)
-        assert.deepStrictEqual(await page.evaluate(tooWide), [], `${route} at ${width}`)
+        await fits(`${route} at ${width}`)
         assert.deepStrictEqual(await cutTexts(), [], `${route} at ${width}`)
         if (route !== "requests" || width !== 1440) continue
         const [cut, cells] = await page.evaluate<readonly [number, number]>(cutCells)
