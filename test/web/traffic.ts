@@ -165,7 +165,7 @@ export const makeTraffic = (
   }
 
   const record = async (id: string): Promise<Readonly<Record<string, unknown>> | undefined> => {
-    const reply = await fetch(`${gateway().url}/admin/requests?limit=3`, {
+    const reply = await fetch(`${gateway().url}/admin/requests?limit=6`, {
       headers: { authorization: `Bearer ${adminKey}` }
     })
     const { items } = await reply.json() as { readonly items: ReadonlyArray<Readonly<Record<string, unknown>>> }
@@ -176,8 +176,11 @@ export const makeTraffic = (
 
   let count = 0
 
+  const isSent = (id: string) =>
+    untilValue(`${id} is sent`, () => running.get(id)!.tries.some(({ failed }) => !failed), (sent) => sent)
+
   /** Begins a request. The returned function takes it to its end, with `meanwhile` before its last event. */
-  const begin = async (planned: Planned, isBehind: boolean) => {
+  const begin = async (planned: Planned, comes: "first" | "behind" | "to its upstream" = "first") => {
     const id = `asked-${++count}`
     const [first, last] = [makeGate(), makeGate()]
     const tries: Array<Try> = []
@@ -194,20 +197,26 @@ export const makeTraffic = (
       }),
       signal: caller.signal
     })
-    if (isBehind) await until(id, "waits", ({ state }) => state === "queued")
-    return async (meanwhile: () => Promise<unknown>): Promise<Done> => {
+    if (comes === "behind") await until(id, "waits", ({ state }) => state === "queued")
+    if (comes === "to its upstream") await isSent(id)
+    return async (meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<Done> => {
       const isServed = planned.end !== "broken" && planned.end !== "refused"
       const queued = clock.currentTimeMillisUnsafe() - at
       if (isServed) {
-        await untilValue(`${id} is sent`, () => tries.some(({ failed }) => !failed), (sent) => sent)
+        await isSent(id)
         clock.move(planned.first)
         first.resolve()
       }
       const response = await reply
       const read = response.body!.getReader()
       if (isServed && planned.end !== "whole") {
-        const { value } = await read.read()
-        assert.include(new TextDecoder().decode(value), "one")
+        let text = ""
+        // One that waits gets comments in the meantime.
+        while (!text.includes("one")) {
+          const { done, value } = await read.read()
+          assert.isFalse(done, text)
+          text += new TextDecoder().decode(value)
+        }
         await until(id, "has begun its reply", ({ first_event_ms }) => first_event_ms !== null)
         clock.move(planned.rest)
         await meanwhile()
@@ -231,18 +240,28 @@ export const makeTraffic = (
       let next: Awaited<ReturnType<typeof begin>> | undefined
       for (const [place, planned] of plan.entries()) {
         if (next === undefined) clock.move(planned.pause)
-        const finish = next ?? await begin(planned, false)
+        const finish = next ?? await begin(planned)
         next = undefined
         const behind = plan[place + 1]
         done.push(
           await finish(async () => {
             if (behind?.wait === undefined) return
-            next = await begin(behind, true)
+            next = await begin(behind, "behind")
             clock.move(behind.wait)
           })
         )
       }
       return done
+    },
+    /** Begins requests, which stay at their upstreams; those with a `wait` stay in the queue. The returned function takes all to their end. */
+    hold: async (plan: ReadonlyArray<Planned>): Promise<() => Promise<void>> => {
+      const held: Array<Awaited<ReturnType<typeof begin>>> = []
+      for (const planned of plan) {
+        held.push(await begin(planned, planned.wait === undefined ? "to its upstream" : "behind"))
+      }
+      return async () => {
+        for (const finish of held) await finish()
+      }
     }
   }
 }

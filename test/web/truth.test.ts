@@ -28,6 +28,8 @@ const idOf = (name: KeyName): string => keyId(keys[name], sha256Hex)
 const nameOf = ({ key }: Pick<Done, "key">): KeyName => keyNames.find((name) => keys[name] === key)!
 
 const models = ["small", "large"]
+/** What plans choose from. */
+const of = { keys: Object.values(keys), models, pause: minute }
 const currency = "EUR"
 /** Prices of a million tokens by target. */
 const prices = {
@@ -35,6 +37,12 @@ const prices = {
   "gpu/large": { input: 10, cached_input: 1, output: 30 },
   "hosted/large": { input: 12, cached_input: 3, output: 40 }
 } as const
+/** The most requests at each upstream, and before it. */
+const limits = {
+  gpu: { max_inflight: 1, account_max_queue: 5 },
+  hosted: { max_inflight: 7, account_max_queue: 9 }
+} as const
+const upstreamNames = Object.keys(limits) as ReadonlyArray<keyof typeof limits>
 const serverModels = { gpu: ["vendor-small", "vendor-large"], hosted: ["hosted-large"] } as const
 
 const browser = useBrowser()
@@ -43,6 +51,7 @@ const now = () => clock.currentTimeMillisUnsafe()
 const folder = mkdtempSync(path.join(tmpdir(), "truth-"))
 let servers: { readonly gpu: OpenAiServer; readonly hosted: OpenAiServer }
 let gateway: RunningGateway
+let traffic: ReturnType<typeof makeTraffic>
 let watched: Watched
 let page: Page
 /** All requests, and those since the restart: records and minutes are of these alone. */
@@ -63,7 +72,10 @@ const start = async (): Promise<void> => {
     key_records: Object.fromEntries(
       keyNames.map((name) => [idOf(name), { name, limits: [{ window: "day", cost: 50, requests: 1_000 }] }])
     ),
-    upstreams: { gpu: { ...at("gpu"), api_key: "k", max_inflight: 1 }, hosted: at("hosted") },
+    upstreams: {
+      gpu: { ...at("gpu"), ...limits.gpu, api_key: "k" },
+      hosted: { ...at("hosted"), ...limits.hosted }
+    },
     accounts: Array.from({ length: 5 }, (_, i) => ({ upstream: "hosted", token: `token-${i}`, disabled: i === 4 })),
     routes: { large: ["gpu/large", "hosted/large"] },
     currency,
@@ -75,8 +87,7 @@ beforeAll(async () => {
   const [gpu, hosted] = await Promise.all([startOpenAiServer(), startOpenAiServer()])
   servers = { gpu, hosted }
   await start()
-  const traffic = makeTraffic({ clock, gateway: () => gateway, servers, models: serverModels })
-  const of = { keys: Object.values(keys), models, pause: minute }
+  traffic = makeTraffic({ clock, gateway: () => gateway, servers, models: serverModels })
   const served = { model: "large", end: "streamed" } as const
   const waits = { model: "small", end: "streamed" } as const
   const before = await traffic.play(planOf({
@@ -134,9 +145,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
+/** The traffic has ended: what a page has read before stays true. */
 const open = async (route: string): Promise<void> => {
   await page.goto(`${gateway.url}/console/#/${route}`)
-  await page.reload()
   await settled(page)
 }
 
@@ -231,11 +242,46 @@ const isNear = (text: string, { exact }: Near): boolean => {
   return Math.abs(value - exact) <= Math.max(1, exact * 0.05) + half
 }
 
-type Wanted = string | Near | ReadonlyArray<Wanted>
+/** A share that is drawn: between two bounds, within what the browser rounds. */
+class Drawn {
+  readonly least: number
+  readonly most: number
+  constructor(least: number, most: number) {
+    this.least = least
+    this.most = most
+  }
+}
+
+const rounding = 0.002
+
+/** A bar of what there is has at least one of 24 pixels. */
+const bar = (least: number, most = least): Drawn =>
+  most === 0 ? new Drawn(0, 0) : new Drawn(Math.max(1 / 24, least), Math.max(1 / 24, most))
+
+/** Bars whose largest one has the full height. */
+const barsOf = (values: ReadonlyArray<number>): ReadonlyArray<Drawn> => {
+  const most = Math.max(...values)
+  return values.map((value) => bar(value / (most || 1)))
+}
+
+/** Bars of times, each within 5 percent, on a scale of powers of ten from 10 ms to the longest one. */
+const timeBarsOf = (times: ReadonlyArray<number | undefined>): ReadonlyArray<Drawn> => {
+  const longest = Math.max(1_000, ...times.map((time) => time ?? 0))
+  const share = (time: number, of: number) => Math.log(time / 10) / Math.log(of / 10)
+  return times.map((time) =>
+    time === undefined
+      ? bar(0)
+      : bar(share(time * 0.95, longest * 1.05), Math.min(1, share(time * 1.05, longest * 0.95)))
+  )
+}
+
+type Wanted = string | Near | Drawn | ReadonlyArray<Wanted>
 
 const fits = (found: unknown, wanted: Wanted): boolean =>
   wanted instanceof Near
     ? typeof found === "string" && isNear(found, wanted)
+    : wanted instanceof Drawn
+    ? typeof found === "number" && found >= wanted.least - rounding && found <= wanted.most + rounding
     : typeof wanted === "string"
     ? found === wanted
     : Array.isArray(found) && found.length === wanted.length && wanted.every((each, place) => fits(found[place], each))
@@ -267,16 +313,28 @@ const cells = (table: Locator) => (): Promise<ReadonlyArray<ReadonlyArray<string
     ` ${currency}`
   )
 
+const figureOf = (within: Locator, name: string): Locator =>
+  within.locator("a.figure").filter({ has: page.getByText(name, { exact: true }) })
+
 /** The texts of a figure: its value, and what it is of. */
 const figure = (within: Locator, name: string) => async (): Promise<ReadonlyArray<string>> => {
-  const link = within.locator("a.figure").filter({ has: page.getByText(name, { exact: true }) })
+  const link = figureOf(within, name)
   const texts = [link.locator("strong"), link.locator(".hint").nth(1)].map((each) => each.textContent())
   return (await Promise.all(texts)).map((text) => text ?? "")
 }
 
-/** The words on hover of the bars of a row of bars. */
-const bars = (within: Locator | Page, name: string | RegExp) => (): Promise<ReadonlyArray<string>> =>
-  within.getByRole("img", { name }).locator("title").allTextContents()
+/** The heights of the bars in a place: shares of the full height. */
+const heights = (within: Locator, kind: "ok" | "failed" = "ok") => (): Promise<ReadonlyArray<number>> =>
+  within.locator("svg g").evaluateAll(
+    (bars, kind) =>
+      bars.map((bar) => {
+        const [part, whole] = [kind, "back"].map((each) =>
+          bar.querySelector(`.${each}`)!.getBoundingClientRect().height
+        )
+        return part! / whole!
+      }),
+    kind
+  )
 
 const share = (part: number, whole: number): string => part === 0 ? "0" : `${part} ${percent(part, whole)}`
 const inTable = (amount: string): string => money(amount, null)
@@ -306,15 +364,23 @@ const byRequests = (a: { readonly sums: Sums }, b: { readonly sums: Sums }): num
 
 const timeOf = (at: number): string => new Date(at).toISOString().slice(11, 19)
 
-/** The words on hover of the bars of a day. */
-const hoursOf = (some: ReadonlyArray<Done>): ReadonlyArray<string> => {
+/** The bars of a day show its hours, in words on hover and by their heights. */
+const showsHours = async (what: string, row: Locator, some: ReadonlyArray<Done>): Promise<void> => {
   const end = Math.ceil(now() / hour) * hour
-  return Array.from({ length: 24 }, (_, place) => {
+  const hours = Array.from({ length: 24 }, (_, place) => {
     const at = end - (24 - place) * hour
     const own = some.filter((done) => done.at >= at && done.at < at + hour)
     const day = new Date(at).getUTCDate() === new Date(now()).getUTCDate() ? "" : "9 Mar "
-    return `${day}${timeOf(at)}: ${own.length} requests, ${own.filter(isFailed).length} failed`
+    return { name: `${day}${timeOf(at)}`, all: own.length, failed: own.filter(isFailed).length }
   })
+  const most = Math.max(...hours.map(({ all }) => all))
+  await shows(
+    what,
+    () => row.locator("title").allTextContents(),
+    hours.map(({ all, failed, name }) => `${name}: ${all} requests, ${failed} failed`)
+  )
+  await shows(`${what}, drawn`, heights(row), hours.map(({ all }) => bar(all / most)))
+  await shows(`${what}, drawn failures`, heights(row, "failed"), hours.map(({ failed }) => bar(failed / most)))
 }
 
 describe("the figures of the console", () => {
@@ -383,6 +449,22 @@ describe("the figures of the console", () => {
     const today = sumsOf(all)
     await shows("cost", figure(hourly, "Cost today"), [money(today.cost, currency), `${all.length} requests`])
 
+    const tried = minutes.map(({ own }) => ({
+      ok: own.filter(isOk).length,
+      failed: own.filter((done) => isFailed(done) && !isRefused(done)).length
+    }))
+    const nanos = minutes.map(({ own }) => own.reduce((total, done) => total + costOf(done), 0n))
+    const drawn: ReadonlyArray<readonly [figure: string, bars: Wanted, kind?: "failed"]> = [
+      ["Requests a minute", barsOf(minutes.map(({ own }) => own.length))],
+      ["Succeeded", tried.map(({ failed, ok }) => bar(Math.sign(ok + failed)))],
+      ["Succeeded", tried.map(({ failed, ok }) => bar(failed / Math.max(1, ok + failed))), "failed"],
+      ["First event, p50 · p95", timeBarsOf(minutes.map(({ own }) => sumsOf(own).first95))],
+      ["Cost today", barsOf(nanos.map(Number))]
+    ]
+    for (const [name, bars, kind] of drawn) {
+      await shows(`minutes of ${name}`, heights(figureOf(hourly, name), kind), bars)
+    }
+
     await shows(
       "minutes",
       async () => {
@@ -427,7 +509,7 @@ describe("the figures of the console", () => {
       await row.getByText(`· ${part}${most.noun} ${most.name}`).waitFor()
     }
 
-    const upstreams = Object.keys(serverModels).map((name) => {
+    const upstreams = upstreamNames.map((name) => {
       const tries = late.flatMap((done) => done.tries.map((each) => ({ ...each, done }))).filter((each) =>
         each.upstream === name
       )
@@ -438,6 +520,7 @@ describe("the figures of the console", () => {
         number(Math.round(tries.length * 2) / 10),
         percent(errors, tries.length),
         near(quantile(firsts, 0.95)),
+        `0 of ${limits[name].max_inflight}`,
         "0"
       ]
     })
@@ -445,17 +528,14 @@ describe("the figures of the console", () => {
     await shows(
       "upstreams",
       async () =>
-        (await cells(rows)()).map(([name, _, tries, errors, p95, , , waiting]) => [name, tries, errors, p95, waiting]),
+        (await cells(rows)()).map((
+          [name, _, tries, errors, p95, , slots, waiting]
+        ) => [name, tries, errors, p95, slots, waiting]),
       upstreams
     )
-    for (const name of Object.keys(serverModels)) {
-      await shows(
-        `hours of ${name}`,
-        bars(rows, `Requests of ${name} in each hour`),
-        hoursOf(
-          all.filter((done) => upstreamOf(done) === name)
-        )
-      )
+    for (const name of upstreamNames) {
+      const row = rows.getByRole("img", { name: `Requests of ${name} in each hour` })
+      await showsHours(`hours of ${name}`, row, all.filter((done) => upstreamOf(done) === name))
     }
 
     const most = region("Most used today")
@@ -544,7 +624,7 @@ describe("the figures of the console", () => {
     await shows(
       "histogram",
       async () =>
-        (await bars(page, name)()).map((title) => {
+        (await page.getByRole("img", { name }).locator("title").allTextContents()).map((title) => {
           const [, counts, p95] = title.split("\n")
           return p95 === undefined ? counts : [counts, p95.replace("p95 ", "")]
         }),
@@ -601,7 +681,7 @@ describe("the figures of the console", () => {
       return [duration, first.replace("first event p95 ", "")]
     }, [near(duration95), near(first95)])
     await shows("cost", figure(day, "Cost"), [money(cost, currency), ""])
-    await shows("hours", bars(day, "Requests of each hour"), hoursOf(own))
+    await showsHours("hours", day.getByRole("img", { name: "Requests of each hour" }), own)
   }
   const touched = async (name: string, own: ReadonlyArray<Done>, by: (done: Done) => string | undefined) =>
     await shows(
@@ -646,5 +726,37 @@ describe("the figures of the console", () => {
     await touched("Key", own, nameOf)
     await touched("Answered by", own, upstreamOf)
     await failures(recent.filter((done) => done.model === model))
+  })
+
+  it("Overview: slots in use and requests that wait, while requests are held open", async () => {
+    const small = { key: keys["Mobile app"], model: "small", end: "streamed" } as const
+    const large = { ...small, model: "large" }
+    const waits = { ...small, wait: 0 }
+    const changes = { 0: small, 1: large, 2: large, 3: waits, 4: waits, 5: waits }
+    const release = await traffic.hold(planOf({ ...of, count: 6, seed: 4, changes }))
+    const inUse = upstreamNames.map((name) => servers[name].requests.filter(({ outcome }) => outcome === "open").length)
+    const rows = cells(tableIn(region("Upstreams"), "Upstreams"))
+    const occupied = async () => (await rows()).map(([name, , , , , , slots, waiting]) => [name, slots, waiting])
+    try {
+      // The route takes the next target where the slots of the first one are in use.
+      assert.deepStrictEqual(inUse, [1, 2])
+      await open("overview")
+      await page.reload()
+      await shows("upstreams", occupied, [["gpu", "1 of 1", "3"], ["hosted", "2 of 7", "0"]])
+      await shows("pool", () => region("Pool").locator(".pool-use a").allTextContents(), [
+        "3 of 8 slots in use",
+        "6 requests running"
+      ])
+      await shows("queue", () => region("Queue").locator("a").allTextContents(), ["3 of 14 waiting"])
+      await shows(
+        "those that wait",
+        cells(tableIn(region("Queue"), "Queue")),
+        Array(3).fill(["0 ms", "Chat Completions", "any"])
+      )
+    } finally {
+      await release()
+    }
+    await page.reload()
+    await shows("upstreams without requests", occupied, [["gpu", "0 of 1", "0"], ["hosted", "0 of 7", "0"]])
   })
 })
