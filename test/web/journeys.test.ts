@@ -86,7 +86,25 @@ describe("journeys at the console", () => {
     await act("Note", "bob@example.com")
     await page.getByRole("textbox", { name: "Note" }).fill("the second one")
     await button("Save").click()
-    await accounts.getByText("the second one").waitFor()
+    const note = accounts.getByRole("button", { name: "Note: the second one", exact: true })
+    await note.waitFor()
+    assert.strictEqual(await note.getAttribute("title"), "the second one")
+    assert.strictEqual(await note.textContent(), "")
+    const whole = page.locator(".whole:popover-open")
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 720 })
+      const box = (await note.boundingBox())!
+      assert.isAtLeast(Math.min(box.width, box.height), 24, `at ${width}`)
+      assert.isAtMost(box.x + box.width, width)
+      await accounts.getByRole("link", { name: "bob@example.com" }).focus()
+      await page.keyboard.press("Tab")
+      await note.and(page.locator(":focus-visible")).waitFor()
+      await whole.filter({ hasText: /^the second one$/ }).waitFor()
+      await page.keyboard.press("Escape")
+      await whole.waitFor({ state: "hidden" })
+    }
+    await page.keyboard.press("Enter")
+    await dialog("Note of bob@example.com").getByRole("button", { name: "Cancel" }).click()
 
     await act("Disable", "bob@example.com")
     await result(page).getByText("bob@example.com is disabled: it receives no more requests.").waitFor()

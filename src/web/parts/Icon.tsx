@@ -23,7 +23,8 @@ const paths = {
   copy: "M9 9h11v11H9zM15 9V4H4v11h5",
   more: "M5 12h.01M12 12h.01M19 12h.01",
   search: "M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM15.5 15.5 20 20",
-  close: "M6 6l12 12M18 6 6 18"
+  close: "M6 6l12 12M18 6 6 18",
+  note: "M5 5h14v9l-5 5H5zM14 19v-5h5M8.5 9.5h7"
 } as const satisfies Readonly<Record<Page, string>> & Readonly<Record<string, string>>
 
 export type IconName = keyof typeof paths

@@ -1,5 +1,6 @@
 /**
- * The whole text of what is cut: by its title under the pointer, and below its row while the keyboard has the focus there.
+ * The whole text of what is cut or stands behind an icon: by its title under the pointer, and below its row while the keyboard has the
+ * focus there.
  */
 import { useEffect } from "preact/hooks"
 
@@ -16,6 +17,10 @@ const rowOf = (control: Element): Element => control.closest("tr, li, .lane") ??
 const cutTexts = (row: Element): ReadonlyArray<string> => [
   ...new Set([row, ...row.querySelectorAll("*")].filter(isCut).map(textOf))
 ]
+
+/** What a control that is drawn as an icon alone says by its title. */
+const iconText = (control: Element): ReadonlyArray<string> =>
+  control instanceof HTMLButtonElement && control.title !== "" && control.textContent === "" ? [control.title] : []
 
 /** A text under the pointer gets a title, unless what it stands in has one with it. */
 const onPointer = ({ target }: Event): void => {
@@ -37,7 +42,7 @@ export const useWholeTexts = (): void =>
     const show = ({ target }: Event) => {
       hide()
       if (!(target instanceof Element) || !target.matches(":focus-visible")) return
-      const texts = cutTexts(rowOf(target))
+      const texts = [...iconText(target), ...cutTexts(rowOf(target))]
       if (texts.length === 0) return
       box.textContent = texts.join("\n")
       box.showPopover()

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact"
 import { accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { compact, exactTime, number, percent } from "../../parts/format.ts"
+import { Icon } from "../../parts/Icon.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Breaking, Row } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
@@ -129,7 +130,17 @@ export const AccountRow = (
           {item.organization !== undefined && (
             <Rest title={`${t.organization}: ${item.organization}`}>{item.organization}</Rest>
           )}
-          {item.note !== "" && <Rest title={item.note}>{item.note}</Rest>}
+          {item.note !== "" && (
+            <button
+              type="button"
+              class="quiet icon-only"
+              aria-label={`${t.note}: ${item.note}`}
+              title={item.note}
+              onClick={() => onAction("note", item)}
+            >
+              <Icon name="note" />
+            </button>
+          )}
         </div>,
         ...isSeveral
           ? [
