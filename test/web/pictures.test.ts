@@ -15,7 +15,7 @@ import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
 import { pictureBrowser } from "./chromium.ts"
 import { compare } from "./pictures/camera.ts"
-import { accounts, keys, now } from "./pictures/data.ts"
+import { accountNames, keys, now } from "./pictures/data.ts"
 import { fixedReply, type FixedServer, startFixed, typefaces } from "./pictures/server.ts"
 import { editLongKey, longReplies, type State, states } from "./pictures/states.ts"
 import { findingsOfThemes, launch, settled } from "./support.ts"
@@ -40,7 +40,7 @@ const pages = [
   ["models", "models"],
   ["model", "models/gpt-4o"],
   ["accounts", "accounts"],
-  ["account", `accounts/${encodeURIComponent(accounts[0]!.identifier)}`],
+  ["account", `accounts/${encodeURIComponent(accountNames[0]!)}`],
   ["upstreams", "upstreams"],
   ["upstream", "upstreams/hosted"],
   ["routes", "routes"],

@@ -2,6 +2,8 @@
  * Replies of the admin API with fixed values: a gateway with 60 accounts, some of them broken, 48 keys and mixed requests.
  */
 
+import { accountName } from "../../../src/web/state/names.ts"
+
 /** The fixed time of all pictures: 2026-11-21 13:10:30 UTC. */
 export const now = Date.UTC(2026, 10, 21, 13, 10, 30)
 
@@ -41,6 +43,10 @@ const domains = ["research.example.com", "example.com", "lab.example.org", "stud
 
 const emails = domains.flatMap((domain) => people.map((name) => `${name}@${domain}`))
 
+/** The upstream of all accounts, and what it answers as. */
+const upstream = "hosted"
+const target = `${upstream}/claude-sonnet-4-5`
+
 const accountOf = (identifier: string, index: number) => {
   const broken = index % 17 === 5
   const cooling = index % 19 === 7
@@ -50,6 +56,7 @@ const accountOf = (identifier: string, index: number) => {
   const requests = broken ? 0 : 20 + random(240)
   return {
     identifier,
+    upstream,
     hash: (0x3f00 + index).toString(16).padStart(16, "0"),
     email: identifier,
     mobile: "",
@@ -83,6 +90,11 @@ const accountOf = (identifier: string, index: number) => {
 }
 
 export const accounts = emails.map(accountOf)
+
+/** Their names among those of all upstreams. */
+export const accountNames = accounts.map(accountName)
+
+const nameOf = (identifier: string): string => accountName({ identifier, upstream })
 
 const keyNames = [
   "Mobile app (production)",
@@ -169,7 +181,7 @@ const requestOf = (index: number) => {
     stream: index % 3 !== 1,
     key: key.id,
     key_name: key.name,
-    account: failure?.[0] === "context_length_exceeded" ? "" : accounts[(index * 7) % accounts.length]!.identifier,
+    account: failure?.[0] === "context_length_exceeded" ? "" : accountNames[(index * 7) % accountNames.length]!,
     state: running ? (index === 0 ? "queued" : "streaming") : "done",
     outcome: running ? "open" : failure !== undefined ? "failed" : cancelled ? "cancelled" : "ok",
     status: running && index === 0 ? null : failure?.[1] ?? (cancelled ? null : 200),
@@ -185,7 +197,7 @@ const requestOf = (index: number) => {
       ? null
       : { prompt_tokens: 20 + random(4_000), completion_tokens: 20 + random(900), reasoning_tokens: 0 },
     cost: running || failure !== undefined ? null : (0.0004 + random(90_000) / 1_000_000).toFixed(6),
-    ...index % 2 === 0 || failure?.[0] === "context_length_exceeded" ? {} : { target: "hosted/claude-sonnet-4-5" },
+    ...index % 2 === 0 || failure?.[0] === "context_length_exceeded" ? {} : { target },
     bodies_kept: true,
     client: "203.0.113.0/24"
   }
@@ -227,7 +239,7 @@ export const facets = {
     app: [],
     session: [],
     prompt_cache: [],
-    upstream: [{ value: "default", name: null, count: 1_000 }],
+    upstream: [{ value: upstream, name: null, count: 1_000 }],
     account: countBy(({ account }) => account, 20).slice(0, 12),
     outcome: countBy(({ outcome }) => outcome, 20),
     code: countBy(({ error }) => error ?? "", 20),
@@ -310,9 +322,9 @@ export const streamed = {
   ],
   tries: [
     {
-      upstream: "default",
+      upstream,
       model: "upstream-chat",
-      account: "hedy@example.com",
+      account: nameOf("hedy@example.com"),
       cause: "rate_limited",
       status: 429,
       queued_ms: 40,
@@ -321,9 +333,9 @@ export const streamed = {
       cost: null
     },
     {
-      upstream: "default",
+      upstream,
       model: "upstream-chat",
-      account: "ada@research.example.com",
+      account: accountNames[0],
       cause: null,
       status: null,
       queued_ms: 24,
@@ -337,7 +349,7 @@ export const streamed = {
     label: "reply",
     attempt: 2,
     url: "http://127.0.0.1:8001/v1/chat/completions",
-    account: "ada@research.example.com",
+    account: accountNames[0],
     status: 200,
     request_body: JSON.stringify({ model: "chat", stream: true, messages: [{ role: "user", content: question }] }),
     frames: framesOf(812, (word, index) => chunk({ content: index === 0 ? word : ` ${word}` })),
@@ -381,8 +393,8 @@ export const failed = {
   failovers: 2,
   first_event_ms: null,
   usage: null,
-  tries: ["grace@lab.example.org", "ivan@example.com", "jean@example.com"].map((account, index) => ({
-    upstream: "default",
+  tries: ["grace@lab.example.org", "ivan@example.com", "jean@example.com"].map(nameOf).map((account, index) => ({
+    upstream,
     model: "upstream-chat",
     account,
     cause: "empty_reply",
@@ -521,11 +533,15 @@ const named = (by: string, index: number): object => {
     case "key":
       return { key: keys[index]!.id, key_name: keys[index]!.name }
     case "account":
-      return { account: `hash${index}`, account_identifier: accounts[index]!.identifier }
+      return { account: `hash${index}`, account_identifier: accountNames[index] }
     case "model":
       return { model: models[index % models.length] }
     case "style":
       return { style: styles[index % styles.length] }
+    case "upstream":
+      return { upstream }
+    case "target":
+      return { target }
     default:
       return { [by]: "default" }
   }
@@ -563,13 +579,26 @@ export const usage = (query: URLSearchParams) => {
   }
 }
 
+const inState = (state: string): number =>
+  accounts.filter(({ disabled, health }) => health === state && !disabled).length
+
+/** How many accounts are in each state. */
+export const counts = {
+  all: accounts.length,
+  ready: inState("ready"),
+  cooling: inState("cooling"),
+  out: inState("out"),
+  disabled: accounts.filter(({ disabled }) => disabled).length,
+  failed: accounts.filter(({ test_status }) => test_status === "failed").length
+}
+
 export const pool = {
   total: accounts.length,
-  available: accounts.filter(({ disabled, health }) => health === "ready" && !disabled).length,
+  available: counts.ready,
   in_use: accounts.reduce((sum, { in_use }) => sum + in_use, 0),
-  cooling: accounts.filter(({ disabled, health }) => health === "cooling" && !disabled).length,
-  out: accounts.filter(({ disabled, health }) => health === "out" && !disabled).length,
-  disabled: accounts.filter(({ disabled }) => disabled).length,
+  cooling: counts.cooling,
+  out: counts.out,
+  disabled: counts.disabled,
   failed_tests:
     accounts.filter(({ disabled, health, test_status }) => test_status === "failed" && health === "ready" && !disabled)
       .length,
@@ -584,7 +613,7 @@ export const queue = {
   waiters: [{ age_ms: 3_400, style: "chat", account: null }, {
     age_ms: 1_200,
     style: "messages",
-    account: "hedy@example.com"
+    account: nameOf("hedy@example.com")
   }]
 }
 

@@ -72,7 +72,7 @@ export const fixedReply = (name: string, query: URLSearchParams): object | undef
         name: null
       }
     case "/admin/accounts":
-      return list(data.accounts, query)
+      return list(data.accounts, query, query.get("sort") === "state" ? { counts: data.counts } : {})
     case "/admin/keys":
       return list(data.keys, query, { store })
     case "/admin/queue/status":

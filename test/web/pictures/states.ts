@@ -2,7 +2,7 @@
  * What pages show beside their usual look: dialogs, drawers, menus, empty lists, lists that load or fail, old figures, many rows.
  */
 import type { Page } from "playwright-core"
-import { accounts, facets, histogram, keys, now, pool, requestPage, requests } from "./data.ts"
+import { accountNames, accounts, facets, histogram, keys, now, pool, requestPage, requests } from "./data.ts"
 import { list, type OwnReply } from "./server.ts"
 
 export interface State {
@@ -49,7 +49,7 @@ const text = (of: string) => (page: Page) => page.getByText(of).first().waitFor(
 /** Rows stand in for what loads. */
 const skeleton = (page: Page) => page.locator(".skeleton > [aria-hidden]").first().waitFor()
 
-const anAccount = accounts[0]!.identifier
+const anAccount = accountNames[0]!
 const aKey = keys[0]!
 const webhook = { name: "ops", url: "https://hooks.example.com/gateway", secret: "***", events: ["budget.*"] }
 const sample = {
@@ -117,7 +117,7 @@ export const longReplies: Readonly<Record<string, OwnReply>> = {
     items: requests.map((item) => ({
       ...item,
       key_name: item.key === aKey.id ? longName : item.key_name,
-      account: item.account === anAccount ? longAddress : item.account
+      account: item.account === anAccount ? `hosted/${longAddress}` : item.account
     }))
   }
 }
@@ -176,7 +176,7 @@ export const states: ReadonlyArray<State> = [
   // Accounts
   { name: "accounts-add", route: "accounts", open: press("Add accounts"), ...dialog },
   { name: "account-note", route: "accounts", open: act("Note", anAccount), ...question },
-  { name: "account-menu", route: "accounts", open: press(`Actions ${accounts[4]!.identifier}`) },
+  { name: "account-menu", route: "accounts", open: press(`Actions ${accountNames[4]!}`) },
   {
     name: "accounts-delete",
     route: "accounts",
