@@ -197,7 +197,7 @@ const requestOf = (index: number) => {
       ? null
       : { prompt_tokens: 20 + random(4_000), completion_tokens: 20 + random(900), reasoning_tokens: 0 },
     cost: running || failure !== undefined ? null : (0.0004 + random(90_000) / 1_000_000).toFixed(6),
-    ...index % 2 === 0 || failure?.[0] === "context_length_exceeded" ? {} : { target },
+    ...failure?.[0] === "context_length_exceeded" ? {} : { target },
     bodies_kept: true,
     client: "203.0.113.0/24"
   }

@@ -14,8 +14,8 @@ export interface State {
   readonly open?: (page: Page) => Promise<unknown>
   /** What the picture in the wide window is of, if not of the whole window. */
   readonly part?: string
-  /** In a narrow window too, in dark. */
-  readonly narrow?: boolean
+  /** In a narrow window too, or there alone, in dark. */
+  readonly narrow?: boolean | "alone"
   /** What is shown is old, and therefore pale. */
   readonly pale?: boolean
 }
@@ -124,6 +124,8 @@ export const longReplies: Readonly<Record<string, OwnReply>> = {
 
 export const editLongKey = act("Edit", longName)
 
+const openMenu = press(`Actions ${accountNames[4]!}`)
+
 export const states: ReadonlyArray<State> = [
   // Keys
   { name: "key-new", route: "keys", open: press("New key"), ...dialog },
@@ -176,7 +178,8 @@ export const states: ReadonlyArray<State> = [
   // Accounts
   { name: "accounts-add", route: "accounts", open: press("Add accounts"), ...dialog },
   { name: "account-note", route: "accounts", open: act("Note", anAccount), ...question },
-  { name: "account-menu", route: "accounts", open: press(`Actions ${accountNames[4]!}`) },
+  { name: "account-menu", route: "accounts", open: openMenu },
+  { name: "account-menu", route: "accounts", open: openMenu, narrow: "alone" },
   {
     name: "accounts-delete",
     route: "accounts",
@@ -217,6 +220,7 @@ export const states: ReadonlyArray<State> = [
   { name: "requests-empty", route: "requests", replies: noRequests },
   { name: "requests-loading", route: "requests", replies: { "/admin/requests": "held" } },
   // Other pages
+  { name: "navigation", route: "accounts", open: press("Menu"), narrow: "alone" },
   {
     name: "overview-stale",
     route: "overview",
