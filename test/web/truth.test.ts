@@ -751,7 +751,7 @@ describe("the figures of the console", () => {
       await shows(
         "those that wait",
         cells(tableIn(region("Queue"), "Queue")),
-        Array(3).fill(["0 ms", "Chat Completions", "any"])
+        Array.from({ length: 3 }, () => ["0 ms", "Chat Completions", "any"])
       )
     } finally {
       await release()

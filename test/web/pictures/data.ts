@@ -285,6 +285,7 @@ const question = "What is the capital of Norway, and where does it lie?"
 /** A streamed request that one change of account saved. */
 export const streamed = {
   ...requests[10]!,
+  account: accountNames[0]!,
   id: "r3990",
   style: "chat",
   model: "gpt-4o",
@@ -380,6 +381,7 @@ export const streamed = {
 export const failed = {
   ...streamed,
   id: "r3997",
+  account: nameOf("jean@example.com"),
   request_id: requests[3]!.request_id,
   outcome: "failed",
   status: 503,
@@ -593,7 +595,7 @@ export const counts = {
 }
 
 export const pool = {
-  total: accounts.length,
+  total: counts.all - counts.disabled,
   available: counts.ready,
   in_use: accounts.reduce((sum, { in_use }) => sum + in_use, 0),
   cooling: counts.cooling,

@@ -70,7 +70,7 @@ const manyAccounts = Array.from({ length: 300 }, (_, index) => {
   }
 })
 
-const manyOfPool = { ...pool, total: 300, available: 260, cooling: 17, out: 18, disabled: 5 }
+const manyOfPool = { ...pool, total: 295, available: 260, cooling: 17, out: 18, disabled: 5 }
 
 const noRequests = {
   "/admin/requests": { ...requestPage, items: [], kept: 0, bytes: 0, next_cursor: null },
