@@ -5,7 +5,7 @@ import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { keyPreview } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { untilHolds } from "../support/until.ts"
+import { untilHolds, untilValue } from "../support/until.ts"
 import { adminOf, controls, goTo, open, openSignedIn, result, signIn, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
@@ -93,7 +93,7 @@ describe("journeys at the console", () => {
     const whole = page.locator(".whole:popover-open")
     for (const width of [390, 1280]) {
       await page.setViewportSize({ width, height: 720 })
-      const box = (await note.boundingBox())!
+      const box = (await untilValue("the note", () => note.boundingBox(), (shown) => shown !== null))!
       assert.isAtLeast(Math.min(box.width, box.height), 24, `at ${width}`)
       assert.isAtMost(box.x + box.width, width)
       await accounts.getByRole("link", { name: "bob@example.com" }).focus()
@@ -214,7 +214,7 @@ describe("journeys at the console", () => {
     await keyMenu("sk-team-...", "Show")
     await keys.getByText("sk-team-of-the-first-floor").waitFor()
     // From now on the page keeps the old configuration, while its list of keys is current.
-    await page.route("**/admin/config", (route) => route.fulfill({ status: 503, json: { detail: "Busy" } }))
+    await page.route("**/admin/config?*", (route) => route.fulfill({ status: 503, json: { detail: "Busy" } }))
     await admin("/admin/keys/sk-team-of-the-first-floor", { method: "DELETE" })
     await admin("/admin/keys", { method: "POST", body: JSON.stringify({ key: "sk-team-of-the-second-floor" }) })
     await makeKey({ "Own key": "sk-team-of-the-third-floor" })
