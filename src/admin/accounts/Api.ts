@@ -187,12 +187,12 @@ export const AccountBatchRequest = Schema.Union([
   Schema.Struct({
     action: Schema.Literal("add"),
     accounts: Schema.Array(AddAccountRequest),
-    dry_run: Schema.optionalKey(Schema.Boolean)
+    dry_run: optional(Schema.Boolean)
   }),
   Schema.Struct({
     action: Schema.Literals(["enable", "disable", "delete"]),
     identifiers: Schema.Array(Schema.String),
-    dry_run: Schema.optionalKey(Schema.Boolean)
+    dry_run: optional(Schema.Boolean)
   })
 ]).annotate({ identifier: "AccountBatchRequest" })
 

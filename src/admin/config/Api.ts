@@ -5,6 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/schemas.ts"
 import { changing, documented, reading } from "../../http/documented.ts"
 import { AccountView } from "../accounts/Api.ts"
 import { endedKey, lasting, Switch } from "../contract.ts"
@@ -53,10 +54,7 @@ const ListedAccount = Schema.Struct({
 export const ConfigRequest = Schema.Struct({
   keys: Schema.optionalKey(Schema.Array(Schema.String)),
   accounts: Schema.optionalKey(Schema.Array(ListedAccount)),
-  msgcompat_mapping: Schema.optionalKey(Schema.Struct({
-    fast: Schema.optionalKey(Schema.String),
-    slow: Schema.optionalKey(Schema.String)
-  }))
+  msgcompat_mapping: optional(Schema.Struct({ fast: optional(Schema.String), slow: optional(Schema.String) }))
 }).annotate({ identifier: "ConfigRequest" })
 
 /** Ignored fields of an import, with the probably intended names. */
@@ -137,7 +135,7 @@ export class AdminConfigGroup extends HttpApiGroup.make("admin-config").add(
   }).annotateMerge(documented({
     summary: "Read the configuration",
     description: "`accounts=false` leaves out the accounts, which `GET /admin/accounts` lists in pages.",
-    errors: reading
+    errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.post("set", "/admin/config", { payload: ConfigRequest, success: ConfigSaved }).annotateMerge(
     documented({

@@ -59,6 +59,13 @@ export function* decodeInputs(
   for (const [i, value] of values.entries()) {
     const one = yield* oneInput(value, isOne ? "input" : `input[${i}]`, slice)
     if (Result.isFailure(one)) return Result.fail(one.failure)
+    const [first] = inputs
+    if (first !== undefined && typeof first !== typeof one.success) {
+      return at(
+        `input[${i}]`,
+        `must be ${typeof first === "string" ? "a string" : "an array of token ids"}, as input[0] is`
+      )
+    }
     inputs.push(one.success)
   }
   return Result.succeed(inputs)
