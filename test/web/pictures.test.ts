@@ -237,6 +237,49 @@ const unsaidTexts = `(() => {
   })
 })()`
 
+/**
+ * What a table does not show where it stands: the cells that name its rows, its menus and the text of an empty one beyond its edges; of the
+ * list of a page in a narrow window every text beyond them; and texts that an edge cuts. A cell puts dots on its own line alone, not on the
+ * lines of what stands in it.
+ */
+const outOfTables = `(() => {
+  const isSeen = (each) => each.checkVisibility() && each.closest(".sr-only, [popover]") === null
+  const isOver = (rect, edge) => rect.right > edge.right + 1 || rect.left < edge.left - 1
+  const isCutBy = (each) => ["hidden", "clip"].includes(getComputedStyle(each).overflowX)
+  const rectsOf = (text) => {
+    const range = document.createRange()
+    range.selectNodeContents(text)
+    return [...range.getClientRects()]
+  }
+  const hasDots = (parent, edge) => {
+    let line = parent
+    while (getComputedStyle(line).display === "inline") line = line.parentElement
+    return line === edge && getComputedStyle(edge).textOverflow === "ellipsis"
+  }
+  const heading = document.querySelector("h1").textContent
+  return [...document.querySelectorAll("main .table-box")].flatMap((box) => {
+    const edge = box.getBoundingClientRect()
+    const isList = innerWidth < 700 && box.ariaLabel === heading
+    const found = [...box.querySelectorAll("tbody th, tr > :first-child, [aria-haspopup=menu]")]
+      .filter((each) => isSeen(each) && isOver(each.getBoundingClientRect(), edge))
+      .map((each) => "out of sight: " + (each.textContent || each.ariaLabel))
+    const walk = document.createTreeWalker(box, NodeFilter.SHOW_TEXT)
+    for (let text = walk.nextNode(); text; text = walk.nextNode()) {
+      const parent = text.parentElement
+      if (text.data.trim() === "" || !isSeen(parent)) continue
+      const rects = rectsOf(text)
+      let around = parent
+      while (around !== box && !(isCutBy(around) && rects.some((rect) => isOver(rect, around.getBoundingClientRect())))) {
+        around = around.parentElement
+      }
+      if (around === box ? isList && rects.some((rect) => isOver(rect, edge)) : !hasDots(parent, around)) {
+        found.push("cut: " + text.data)
+      }
+    }
+    return found.map((each) => box.ariaLabel + ": " + each.slice(0, 60))
+  })
+})()`
+
 /** How many cells of a table have a text that is cut, and how many there are. */
 const cutCells = `(() => {
   const cells = [...document.querySelectorAll("main tbody :is(th, td)")]
@@ -282,6 +325,7 @@ describe("pictures of the console", () => {
         await page.setViewportSize({ width, height: 900 })
         await fits(`at ${width}`)
         assert.deepStrictEqual(await cutTexts(), [], `at ${width}`)
+        assert.deepStrictEqual(await page.evaluate(outOfTables), [], `at ${width}`)
         assert.deepStrictEqual(await smallTargets(page), [], `at ${width}`)
       }
       assert.deepStrictEqual(await lowControls(page), [])

@@ -4,7 +4,7 @@
 import { useMemo } from "preact/hooks"
 import { Heading } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
-import { Table } from "../parts/Table.tsx"
+import { Row, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
 import { Admin, type Reply } from "../state/client.ts"
 import { useTexts } from "../state/preferences.ts"
@@ -59,25 +59,33 @@ export const Changes = () => {
             <div class="changes">
               <Table
                 name={common.pages.changes}
-                columns={[{ name: t.when, width: "10rem" }, { name: t.who, width: "14rem" }, t.what]}
+                columns={[
+                  { name: t.when, rank: 1, width: "10rem", class: "nowrap" },
+                  { name: t.who, rank: 1, width: "14rem", class: "text" },
+                  { name: t.what, rank: 2, class: "text" }
+                ]}
                 rows={changes.length}
                 empty={t.empty}
               >
                 {changes.map((change) => (
-                  <tr key={change.id} class="top">
-                    <td class="nowrap">
-                      <When at={Date.parse(change.at)} />
-                      <p class="hint">{change.node}</p>
-                    </td>
-                    <td class="text">
-                      {t.kinds[change.who.kind]} {change.who.name !== null && <code>{change.who.name}</code>}
-                      {change.address !== null && <p class="hint">{t.from(change.address)}</p>}
-                    </td>
-                    <td class="text">
-                      {change.action}
-                      {change.fields.length + change.more_fields > 0 && <Fields change={change} />}
-                    </td>
-                  </tr>
+                  <Row
+                    key={change.id}
+                    class="top"
+                    cells={[
+                      <>
+                        <When at={Date.parse(change.at)} />
+                        <p class="hint">{change.node}</p>
+                      </>,
+                      <>
+                        {t.kinds[change.who.kind]} {change.who.name !== null && <code>{change.who.name}</code>}
+                        {change.address !== null && <p class="hint">{t.from(change.address)}</p>}
+                      </>,
+                      <>
+                        {change.action}
+                        {change.fields.length + change.more_fields > 0 && <Fields change={change} />}
+                      </>
+                    ]}
+                  />
                 ))}
               </Table>
             </div>

@@ -8,7 +8,7 @@ import { Form, type ReadField, Search, Select, TextField, useWork } from "../par
 import { bytes } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
-import { RowButton, Table } from "../parts/Table.tsx"
+import { Row, RowButton, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
 import { act, reload, report } from "../state/actions.ts"
 import { Admin, rest } from "../state/client.ts"
@@ -69,7 +69,6 @@ const Captured = () => {
   }, [q])
   return (
     <Section
-      class="samples"
       name={t.capturedReplies}
       actions={<button type="button" class="quiet" onClick={() => reload("captures")}>{t.reload}</button>}
     >
@@ -80,28 +79,30 @@ const Captured = () => {
             name={t.capturedReplies}
             busy={waiting}
             columns={[
-              { name: t.asked },
-              { name: t.answered },
-              { name: t.rounds, width: "5rem", number: true },
-              { name: t.actions, hidden: true, width: "6rem" }
+              { name: t.asked, rank: 1, class: "text" },
+              { name: t.answered, rank: 2, class: "text" },
+              { name: t.rounds, rank: 3, width: "5rem", number: true },
+              { name: t.actions, hidden: true, width: "6rem", class: "tools" }
             ]}
             rows={items.length}
             empty={q === "" ? t.noneCaptured : t.noneFound}
           >
             {items.map(({ chain_key, request_preview, response_preview, round_count }) => (
-              <tr key={chain_key}>
-                <th scope="row" class="text">{request_preview || "–"}</th>
-                <td class="text">{response_preview || "–"}</td>
-                <td class="number">{round_count}</td>
-                <td class="tools">
+              <Row
+                key={chain_key}
+                cells={[
+                  request_preview || "–",
+                  response_preview || "–",
+                  round_count,
                   <RowButton
+                    key="save"
                     text={t.save}
                     of={chain_key}
                     disabled={saving}
                     onClick={() => save(chain_key)}
                   />
-                </td>
-              </tr>
+                ]}
+              />
             ))}
           </Table>
         )}
@@ -139,7 +140,6 @@ const Saved = () => {
   }
   return (
     <Section
-      class="samples"
       name={t.savedSamples}
       actions={
         <Select
@@ -157,40 +157,40 @@ const Saved = () => {
             name={t.savedSamples}
             busy={waiting}
             columns={[
-              { name: t.sample },
-              { name: t.created, width: "12rem" },
-              { name: t.model, width: "10rem" },
-              { name: t.rounds, width: "5rem", number: true },
-              { name: t.size, width: "6rem", number: true },
-              { name: t.actions, hidden: true, width: "11rem" }
+              { name: t.sample, rank: 1, class: "text" },
+              { name: t.created, rank: 2, width: "12rem", class: "nowrap" },
+              { name: t.model, rank: 2, width: "10rem" },
+              { name: t.rounds, rank: 3, width: "5rem", number: true },
+              { name: t.size, rank: 3, width: "6rem", number: true },
+              { name: t.actions, hidden: true, width: "11rem", class: "tools" }
             ]}
             rows={items.length}
             empty={t.noneSaved}
           >
             {items.slice(0, shownSamples).map(({ bytes: size, created_at, model, round_count, sample_id: id }) => (
-              <tr key={id}>
-                <th scope="row" class="text">{id}</th>
-                <td class="nowrap">
-                  <When at={created_at} />
-                </td>
-                <td>{model ?? "–"}</td>
-                <td class="number">{round_count}</td>
-                <td class="number">{bytes(size)}</td>
-                <td class="tools">
-                  <RowButton
-                    text={t.replay}
-                    of={id}
-                    onClick={() =>
-                      void replay(id)}
-                  />
-                  <RowButton
-                    danger
-                    text={t.delete}
-                    of={id}
-                    onClick={() => setDeleting({ id, round_count, size })}
-                  />
-                </td>
-              </tr>
+              <Row
+                key={id}
+                cells={[
+                  id,
+                  <When key="created" at={created_at} />,
+                  model ?? "–",
+                  round_count,
+                  bytes(size),
+                  <>
+                    <RowButton
+                      text={t.replay}
+                      of={id}
+                      onClick={() => void replay(id)}
+                    />
+                    <RowButton
+                      danger
+                      text={t.delete}
+                      of={id}
+                      onClick={() => setDeleting({ id, round_count, size })}
+                    />
+                  </>
+                ]}
+              />
             ))}
           </Table>
         )}

@@ -11,7 +11,7 @@ import { number, percent } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
-import { Meter, Pager, Table } from "../../parts/Table.tsx"
+import { type Column, Meter, Pager, Row, Table } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
@@ -41,7 +41,7 @@ const Share = ({ all, count }: { readonly count: number; readonly all: number })
   return <Meter used={count} limit={all} text={t.shareOfHour(percent(count, all), number(count))} isShare />
 }
 
-const Row = ({ children, name, route, upstreams }: {
+const RouteRow = ({ children, name, route, upstreams }: {
   readonly name: string
   readonly route: Route
   readonly upstreams: ReadonlyArray<UpstreamItem>
@@ -61,13 +61,13 @@ const Row = ({ children, name, route, upstreams }: {
       : [t.alsoOnOf(route.also_on.map((each) => nameIn("also_on", each)).join(", "))])
   ]
   return (
-    <tr>
-      <th scope="row" class="text">
-        <code>{name}</code>
-        {options.map((option) => <p key={option} class="hint">{option}</p>)}
-      </th>
-      <td class="wide">
-        <ol class="listed">
+    <Row
+      cells={[
+        <>
+          <code>{name}</code>
+          {options.map((option) => <p key={option} class="hint">{option}</p>)}
+        </>,
+        <ol key="targets" class="listed">
           {now.targets.map((target, at) => (
             <li key={target.text}>
               <code>{target.text}</code>
@@ -75,13 +75,11 @@ const Row = ({ children, name, route, upstreams }: {
               {all > 0 && <Share count={counts[at] ?? 0} all={all} />}
             </li>
           ))}
-        </ol>
-      </td>
-      <td class="text">
-        <Verdict now={now} wait={route.wait} />
-      </td>
-      <td class="tools">{children}</td>
-    </tr>
+        </ol>,
+        <Verdict key="now" now={now} wait={route.wait} />,
+        children
+      ]}
+    />
   )
 }
 
@@ -89,11 +87,11 @@ const Row = ({ children, name, route, upstreams }: {
 const columnsOf = (
   first: string,
   t: { readonly targets: string; readonly now: string; readonly actions: string }
-) => [
-  { name: first, width: "26%" },
-  { name: t.targets },
-  { name: t.now, width: "26%" },
-  { name: t.actions, hidden: true, width: "3.2rem" }
+): ReadonlyArray<Column> => [
+  { name: first, rank: 1, width: "26%", class: "text" },
+  { name: t.targets, rank: 2 },
+  { name: t.now, rank: 1, width: "26%", class: "text" },
+  { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
 ]
 
 const RouteTable = ({ onDelete, onEdit, onRehearse, routes, upstreams }: {
@@ -127,7 +125,7 @@ const RouteTable = ({ onDelete, onEdit, onRehearse, routes, upstreams }: {
         empty={all.length === 0 ? t.empty : t.noneFound}
       >
         {found.slice((page - 1) * pageSize, page * pageSize).map(([name, route]) => (
-          <Row key={name} name={name} route={route} upstreams={upstreams}>
+          <RouteRow key={name} name={name} route={route} upstreams={upstreams}>
             <RowMenu
               of={name}
               items={[
@@ -150,7 +148,7 @@ const RouteTable = ({ onDelete, onEdit, onRehearse, routes, upstreams }: {
                 }
               ]}
             />
-          </Row>
+          </RouteRow>
         ))}
       </Table>
       {pages > 1 && <Pager page={page} shown={page} pages={pages} total={t.total(found.length)} onPage={turn} />}
@@ -179,7 +177,7 @@ const Implied = ({ onAdd, onRehearse, routes, upstreams }: {
         empty=""
       >
         {implied.slice(0, impliedAtMost).map(([name, route]) => (
-          <Row key={name} name={name} route={route} upstreams={upstreams}>
+          <RouteRow key={name} name={name} route={route} upstreams={upstreams}>
             <RowMenu
               of={name}
               items={[
@@ -195,7 +193,7 @@ const Implied = ({ onAdd, onRehearse, routes, upstreams }: {
                 }
               ]}
             />
-          </Row>
+          </RouteRow>
         ))}
       </Table>
       {implied.length > impliedAtMost && <p class="hint">{t.moreModels(implied.length - impliedAtMost)}</p>}
@@ -232,7 +230,7 @@ export const Routes = () => {
           <>
             <Loaded atom={routesAtom}>
               {({ routes }) => (
-                <div class="stack routes">
+                <div class="stack">
                   <RouteTable
                     routes={routes}
                     upstreams={upstreams}

@@ -9,7 +9,7 @@ import { duration, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
-import { Table } from "../../parts/Table.tsx"
+import { Row, Table } from "../../parts/Table.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { defaultUpstream } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
@@ -21,7 +21,7 @@ import { EditUpstream } from "./EditUpstream.tsx"
 import { UpstreamPage } from "./UpstreamPage.tsx"
 import { Accounts, useUpstreamActions } from "./UpstreamParts.tsx"
 
-const Row = ({ item, onDelete, onEdit }: {
+const UpstreamRow = ({ item, onDelete, onEdit }: {
   readonly item: UpstreamItem
   readonly onEdit: () => void
   readonly onDelete: () => void
@@ -30,28 +30,26 @@ const Row = ({ item, onDelete, onEdit }: {
   const { base_url, driver, enabled, in_use, last_5m, max_inflight, models, name, proxy, waiting } = item
   const { busy, isTesting, test, toggle } = useUpstreamActions(item)
   return (
-    <tr>
-      <th scope="row" class="text name">
-        <a href={linkTo("upstreams", name)}>{name}</a>
-        {base_url !== "" && <p class="hint">{base_url}</p>}
-        <p class="hint" title={models.join(", ")}>
-          {`${t.drivers(driver)} · ${t.modelCount(models.length)}`}
-        </p>
-        {proxy !== null && <p class="hint">{t.through(proxy)}</p>}
-      </th>
-      <td>
-        <UpstreamBadge item={item} />
-        <CurrentWindows of={item} />
-      </td>
-      <td class="number">
-        {common.of(number(in_use), number(max_inflight))}
-        {waiting > 0 && <p class="hint">{t.waiting(number(waiting))}</p>}
-      </td>
-      <td class="nowrap">
-        <Accounts item={item} />
-      </td>
-      <td class="number">
-        {last_5m.requests === 0 ? "–" : (
+    <Row
+      cells={[
+        <>
+          <a href={linkTo("upstreams", name)}>{name}</a>
+          {base_url !== "" && <p class="hint">{base_url}</p>}
+          <p class="hint" title={models.join(", ")}>
+            {`${t.drivers(driver)} · ${t.modelCount(models.length)}`}
+          </p>
+          {proxy !== null && <p class="hint">{t.through(proxy)}</p>}
+        </>,
+        <>
+          <UpstreamBadge item={item} />
+          <CurrentWindows of={item} />
+        </>,
+        <>
+          {common.of(number(in_use), number(max_inflight))}
+          {waiting > 0 && <p class="hint">{t.waiting(number(waiting))}</p>}
+        </>,
+        <Accounts key="accounts" item={item} />,
+        last_5m.requests === 0 ? "–" : (
           <>
             {last_5m.errors === 0
               ? number(0)
@@ -62,14 +60,15 @@ const Row = ({ item, onDelete, onEdit }: {
               )}
             <p class="hint">{t.ofTries(number(last_5m.requests))}</p>
           </>
-        )}
-      </td>
-      <td class="number">
-        {last_5m.p50_ms === null ? "–" : duration(last_5m.p50_ms)}
-        {last_5m.p95_ms !== null && <p class="hint">{t.p95(duration(last_5m.p95_ms))}</p>}
-      </td>
-      <td class="tools">
+        ),
+        last_5m.p50_ms === null ? "–" : (
+          <>
+            {duration(last_5m.p50_ms)}
+            {last_5m.p95_ms !== null && <p class="hint">{t.p95(duration(last_5m.p95_ms))}</p>}
+          </>
+        ),
         <RowMenu
+          key="menu"
           of={name}
           items={[
             { text: enabled ? t.disable : t.enable, disabled: busy, onClick: toggle },
@@ -78,8 +77,8 @@ const Row = ({ item, onDelete, onEdit }: {
             { text: t.delete, danger: true, apart: true, disabled: name === defaultUpstream, onClick: onDelete }
           ]}
         />
-      </td>
-    </tr>
+      ]}
+    />
   )
 }
 
@@ -118,31 +117,29 @@ const UpstreamList = () => {
                   <Search label={t.search} value={q} onSearch={(next) => choose({ q: next })} />
                 </div>
               )}
-              <div class="upstreams">
-                <Table
-                  name={common.pages.upstreams}
-                  columns={[
-                    { name: t.upstream },
-                    { name: t.state, width: "15rem" },
-                    { name: t.slots, width: "7.5rem", number: true },
-                    { name: t.accounts, width: "9rem" },
-                    { name: t.errors, width: "6rem", number: true },
-                    { name: t.speed, width: "8rem", number: true },
-                    { name: t.actions, hidden: true, width: "3.2rem" }
-                  ]}
-                  rows={found.length}
-                  empty={upstreams.length === 0 ? t.empty : t.noneFound}
-                >
-                  {found.map((item) => (
-                    <Row
-                      key={item.name}
-                      item={item}
-                      onEdit={() => setOpen({ name: "edit", item })}
-                      onDelete={() => setOpen({ name: "delete", item })}
-                    />
-                  ))}
-                </Table>
-              </div>
+              <Table
+                name={common.pages.upstreams}
+                columns={[
+                  { name: t.upstream, rank: 1, class: "text" },
+                  { name: t.state, rank: 1, width: "15rem" },
+                  { name: t.slots, rank: 2, width: "7.5rem", number: true },
+                  { name: t.accounts, rank: 3, width: "9rem", class: "nowrap" },
+                  { name: t.errors, rank: 2, width: "6rem", number: true },
+                  { name: t.speed, rank: 3, width: "8rem", number: true },
+                  { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
+                ]}
+                rows={found.length}
+                empty={upstreams.length === 0 ? t.empty : t.noneFound}
+              >
+                {found.map((item) => (
+                  <UpstreamRow
+                    key={item.name}
+                    item={item}
+                    onEdit={() => setOpen({ name: "edit", item })}
+                    onDelete={() => setOpen({ name: "delete", item })}
+                  />
+                ))}
+              </Table>
               <p class="hint">{t.figuresHint}</p>
             </>
           )
