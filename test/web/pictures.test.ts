@@ -280,6 +280,43 @@ const outOfTables = `(() => {
   })
 })()`
 
+/**
+ * What does not use its room: a dialog's part that scrolls sideways, a hint of a field that is cut, a button to copy that stands below what
+ * it copies, and in a narrow window fields that end before the fields above them.
+ */
+const badlyPlaced = `(() => {
+  const all = (selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility())
+  const pen = document.createElement("canvas").getContext("2d")
+  const isHintCut = (each) => {
+    const { fontFamily, fontSize, fontWeight, paddingLeft, paddingRight } = getComputedStyle(each)
+    pen.font = fontWeight + " " + fontSize + " " + fontFamily
+    return pen.measureText(each.placeholder).width > each.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) + 1
+  }
+  const isBelow = (each) => each.getBoundingClientRect().top >= each.previousElementSibling.getBoundingClientRect().bottom - 1
+  const endsEarly = (row) => {
+    const fields = [...row.children].filter((each) => each.matches(".field"))
+    const others = [...row.children].filter((each) => !each.matches(".field"))
+    const boxes = fields.map((each) => (each.querySelector("select") ?? each).getBoundingClientRect())
+    const isAlone = ({ bottom, top }) => others.every((each) => {
+      const other = each.getBoundingClientRect()
+      return other.top >= bottom || other.bottom <= top
+    })
+    const right = row.getBoundingClientRect().right
+    return boxes.some((box) =>
+      isAlone(box) && !boxes.some((other) => other.left >= box.right && other.top < box.bottom && other.bottom > box.top) &&
+      box.right < right - 2
+    )
+  }
+  return [
+    ...all("dialog[open] *")
+      .filter((each) => each.scrollWidth > each.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(each).overflowX))
+      .map((each) => "scrolls sideways: " + each.className),
+    ...all("input[placeholder]").filter((each) => each.value === "" && isHintCut(each)).map((each) => "cut hint: " + each.placeholder),
+    ...all(".copied > button").filter(isBelow).map((each) => "alone on its line: " + each.ariaLabel),
+    ...innerWidth < 700 ? all(".row").filter(endsEarly).map((each) => "ends early: " + each.textContent.slice(0, 60)) : []
+  ]
+})()`
+
 /** How many cells of a table have a text that is cut, and how many there are. */
 const cutCells = `(() => {
   const cells = [...document.querySelectorAll("main tbody :is(th, td)")]
@@ -326,6 +363,7 @@ describe("pictures of the console", () => {
         await fits(`at ${width}`)
         assert.deepStrictEqual(await cutTexts(), [], `at ${width}`)
         assert.deepStrictEqual(await page.evaluate(outOfTables), [], `at ${width}`)
+        assert.deepStrictEqual(await page.evaluate(badlyPlaced), [], `at ${width}`)
         assert.deepStrictEqual(await smallTargets(page), [], `at ${width}`)
       }
       assert.deepStrictEqual(await lowControls(page), [])
@@ -383,6 +421,7 @@ describe("pictures of the console", () => {
         wrong.push(
           ...await page.evaluate<Array<string>>(cutNumbers),
           ...await page.evaluate<Array<string>>(tooWide),
+          ...await page.evaluate<Array<string>>(badlyPlaced),
           ...await smallTargets(page)
         )
       }

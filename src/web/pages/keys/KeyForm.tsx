@@ -8,7 +8,7 @@ import { FieldInput, useRefusal } from "../../forms/FieldInput.tsx"
 import { type Entry, type FormField, plainName } from "../../forms/fields.ts"
 import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Check, type ReadField, TextField } from "../../parts/Form.tsx"
-import { Table, Tick } from "../../parts/Table.tsx"
+import { Row, Table, Tick } from "../../parts/Table.tsx"
 import { attempt, call, reload, report } from "../../state/actions.ts"
 import { useCurrency } from "../../state/currency.ts"
 import { causeText } from "../../state/failure.ts"
@@ -19,7 +19,7 @@ import type { KeyItem } from "./keys.ts"
 
 export const changedBy = ["keys", "config", "host"] as const
 
-/** The cell of a limit. */
+/** The field of a limit. */
 const Limit = ({ form, kind, window }: {
   readonly form: EntryForm
   readonly kind: string
@@ -30,7 +30,7 @@ const Limit = ({ form, kind, window }: {
   const field = form.fields.find((each) => each.path === path)!
   const refusal = useRefusal()(field, form.text(path))
   return (
-    <td>
+    <>
       <FieldInput
         field={field}
         text={form.text(path)}
@@ -42,42 +42,44 @@ const Limit = ({ form, kind, window }: {
         onBlur={() => form.separate(path)}
       />
       {refusal !== undefined && <span class="hint refused">{refusal}</span>}
-    </td>
+    </>
   )
 }
 
-/** The cells of what the limits of a window do. */
-const Rules = ({ form, window }: { readonly form: EntryForm; readonly window: string }) => {
+/** The field of what the limits of a window do. */
+const Rule = ({ form, rule, window }: {
+  readonly form: EntryForm
+  readonly rule: (typeof limitRules)[number]
+  readonly window: string
+}) => {
   const t = useTexts().keys
-  const [strict, fallback] = limitRules.map((rule) => limitPath(window, rule)) as [string, string]
-  const titleOf = (path: string) => form.fields.find((each) => each.path === path)?.description
-  return (
-    <>
-      <td>
-        <Tick>
-          <input
-            type="checkbox"
-            aria-label={t.limitOf("strict", t.windowOf(window))}
-            title={titleOf(strict)}
-            checked={form.text(strict) === "true"}
-            onChange={(event) => form.set(strict, String(event.currentTarget.checked))}
-          />
-        </Tick>
-      </td>
-      <td>
+  const path = limitPath(window, rule)
+  const shared = {
+    "aria-label": t.limitOf(rule, t.windowOf(window)),
+    title: form.fields.find((each) => each.path === path)?.description
+  }
+  return rule === "strict"
+    ? (
+      <Tick>
         <input
-          type="text"
-          class="code"
-          autocomplete="off"
-          spellcheck={false}
-          aria-label={t.limitOf("fallback", t.windowOf(window))}
-          title={titleOf(fallback)}
-          value={form.text(fallback)}
-          onInput={(event) => form.set(fallback, event.currentTarget.value)}
+          {...shared}
+          type="checkbox"
+          checked={form.text(path) === "true"}
+          onChange={(event) => form.set(path, String(event.currentTarget.checked))}
         />
-      </td>
-    </>
-  )
+      </Tick>
+    )
+    : (
+      <input
+        {...shared}
+        type="text"
+        class="code"
+        autocomplete="off"
+        spellcheck={false}
+        value={form.text(path)}
+        onInput={(event) => form.set(path, event.currentTarget.value)}
+      />
+    )
 }
 
 const Limits = ({ currency, form, table: { kinds, windows } }: {
@@ -92,19 +94,24 @@ const Limits = ({ currency, form, table: { kinds, windows } }: {
       name={t.limits}
       compact
       columns={[
-        t.limits,
-        ...shown.map((kind) => kind === "cost" ? t.costIn(currency ?? "") : t.kindOf(kind)),
-        ...limitRules.map(t.kindOf)
+        { name: t.limits, rank: 1, class: "nowrap" },
+        ...[
+          ...shown.map((kind) => kind === "cost" ? t.costIn(currency ?? "") : t.kindOf(kind)),
+          ...limitRules.map(t.kindOf)
+        ].map((name) => ({ name, rank: 2 } as const))
       ]}
       rows={windows.length}
       empty=""
     >
       {windows.map((window) => (
-        <tr key={window}>
-          <th scope="row" class="nowrap">{t.windowOf(window)}</th>
-          {shown.map((kind) => <Limit key={kind} form={form} kind={kind} window={window} />)}
-          <Rules form={form} window={window} />
-        </tr>
+        <Row
+          key={window}
+          cells={[
+            t.windowOf(window),
+            ...shown.map((kind) => <Limit key={kind} form={form} kind={kind} window={window} />),
+            ...limitRules.map((rule) => <Rule key={rule} form={form} rule={rule} window={window} />)
+          ]}
+        />
       ))}
     </Table>
   )

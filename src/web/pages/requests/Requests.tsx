@@ -39,7 +39,7 @@ const openRequest = (id: string): void => {
 
 /** Opens a request by an id that is pasted or typed; of a line such as `x-request-id: req_1` it takes the last word. */
 const OpenById = () => {
-  const t = useTexts().requests
+  const { inspector, requests: t } = useTexts()
   const [text, setText] = useState("")
   const open = (given: string) => {
     const id = given.trim().split(/\s/).at(-1) ?? ""
@@ -58,7 +58,7 @@ const OpenById = () => {
       <input
         type="text"
         aria-label={t.openById}
-        placeholder={t.openById}
+        placeholder={inspector.id}
         autocomplete="off"
         spellcheck={false}
         value={text}

@@ -20,7 +20,7 @@ const Copied = ({ children, name, text }: {
   readonly children: ComponentChildren
 }) => (
   <span class="copied">
-    {children}
+    <span>{children}</span>
     <CopyButton name={name} text={text} />
   </span>
 )
@@ -33,8 +33,7 @@ const Key = ({ record: { key, key_name } }: { readonly record: RequestRecord }) 
   if (!isKey(key)) return <>{t.keyless(key)}</>
   return (
     <Copied name={t.key} text={key}>
-      <a href={linkTo("keys", key)}>{key_name ?? t.nameless}</a>
-      <code class="hint">{key}</code>
+      <a href={linkTo("keys", key)}>{key_name ?? t.nameless}</a> <code class="hint">{key}</code>
     </Copied>
   )
 }
