@@ -238,3 +238,13 @@ describe("usage at the console", () => {
     )
   })
 })
+
+it("usage: the chart is drawn in a browser whose language is no language tag", async () => {
+  const { close, page } = await openSignedIn(browser(), gateway.url)
+  // Chromium on a machine without a locale.
+  await page.addInitScript(`Object.defineProperty(navigator, "language", { value: "en-US@posix", configurable: true })`)
+  await page.reload()
+  await goTo(page, "Usage")
+  await page.locator("canvas").first().waitFor()
+  await close()
+})

@@ -61,8 +61,21 @@ export const chooseZone = (zone: Zone): void => {
   store("zone", zone)
 }
 
+/**
+ * Gives a browser whose language is no language tag that of the page: Chromium has `en-US@posix` on machines without a locale, with which
+ * the library of the charts does not load.
+ */
+const mendLanguage = (): void => {
+  try {
+    Intl.getCanonicalLocales(navigator.language)
+  } catch {
+    Object.defineProperty(navigator, "language", { value: document.documentElement.lang, configurable: true })
+  }
+}
+
 /** Restores the stored choices. Without a stored language, takes the browser's. */
 export const restorePreferences = async (): Promise<void> => {
+  mendLanguage()
   const theme = themes.find((each) => each === stored("theme"))
   if (theme !== undefined) chooseTheme(theme)
   const zone = zones.find((each) => each === stored("zone"))
