@@ -6,29 +6,41 @@ import { registry } from "../state/registry.ts"
 
 const locale = (): string => registry.get(languageAtom) === "zh" ? "zh-CN" : "en-GB"
 
+/** The zone of the machine as the page opens: to ask for it is as slow as to make a format. */
+const localZone = new Intl.DateTimeFormat().resolvedOptions().timeZone
+
 /** The chosen time zone by its name in `Intl`. */
-export const timeZone = (): string =>
-  registry.get(zoneAtom) === "utc" ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone
+export const timeZone = (): string => registry.get(zoneAtom) === "utc" ? "UTC" : localZone
 
-const formats = new Map<string, Intl.DateTimeFormat>()
+const formats = new Map<string, unknown>()
 
-/** One format per language, zone and shape: making one is slow. */
-const format = (milliseconds: number, shape: Intl.DateTimeFormatOptions): string => {
-  const key = `${locale()} ${timeZone()} ${JSON.stringify(shape)}`
-  const known = formats.get(key)
-  if (known !== undefined) return known.format(milliseconds)
-  const made = new Intl.DateTimeFormat(locale(), { timeZone: timeZone(), ...shape })
+/** One format of a kind per language and options, of which there are few: making one is slow. */
+const formatOf = <Options, Format>(
+  Kind: new(locale: string, options: Options) => Format,
+  options: Options,
+  language = locale()
+): Format => {
+  const key = `${Kind.name} ${language} ${JSON.stringify(options)}`
+  const known = formats.get(key) as Format | undefined
+  if (known !== undefined) return known
+  const made = new Kind(language, options)
   formats.set(key, made)
-  return made.format(milliseconds)
+  return made
 }
+
+const timeFormat = (shape: Intl.DateTimeFormatOptions, language?: string): Intl.DateTimeFormat =>
+  formatOf(Intl.DateTimeFormat, { timeZone: timeZone(), ...shape }, language)
+
+const format = (milliseconds: number, shape: Intl.DateTimeFormatOptions): string =>
+  timeFormat(shape).format(milliseconds)
 
 /** The short name of the chosen time zone: `UTC`, `CET`, `GMT+8`. */
 export const zoneName = (milliseconds = Date.now()): string =>
-  new Intl.DateTimeFormat(locale(), { timeZone: timeZone(), timeZoneName: "short" }).formatToParts(milliseconds)
+  timeFormat({ timeZoneName: "short" }).formatToParts(milliseconds)
     .find(({ type }) => type === "timeZoneName")?.value ?? timeZone()
 
 /** A number with thousands separators. */
-export const number = (value: number): string => value.toLocaleString(locale())
+export const number = (value: number): string => formatOf(Intl.NumberFormat, {}).format(value)
 
 /** A count: in full below 10,000, else in at most 5 characters: `950`, `12.4k`, `1.5M`, `2.25G`. */
 export const compact = (value: number): string => {
@@ -99,13 +111,7 @@ export const utcDate = (day: number): string => format(day, { dateStyle: "medium
 
 /** The day of a time in the chosen zone, as its first millisecond in UTC. */
 export const dayIn = (milliseconds: number): number => {
-  const parts = new Intl.DateTimeFormat("en", {
-    timeZone: timeZone(),
-    year: "numeric",
-    month: "numeric",
-    day: "numeric"
-  })
-    .formatToParts(milliseconds)
+  const parts = timeFormat({ year: "numeric", month: "numeric", day: "numeric" }, "en").formatToParts(milliseconds)
   const part = (name: "year" | "month" | "day") => Number(parts.find(({ type }) => type === name)?.value)
   return Date.UTC(part("year"), part("month") - 1, part("day"))
 }
@@ -139,7 +145,7 @@ export const ago = (milliseconds: number, now: number): string => {
   if (left > 14 * 24 * 3600) return date(milliseconds)
   for (const [unit, length] of spans) {
     if (left < length) {
-      const text = new Intl.RelativeTimeFormat(locale(), { numeric: "always", style: "narrow" }).format(-left, unit)
+      const text = formatOf(Intl.RelativeTimeFormat, { numeric: "always", style: "narrow" }).format(-left, unit)
       return text.replace(" sec ", " s ").replace(" hr ", " h ")
     }
     left = Math.floor(left / length)
@@ -160,7 +166,7 @@ export const placesShown = (amount: string): number => placesOf(Math.abs(Number(
 /** The symbol of a currency, `$`; a name that is no ISO code stands for itself. */
 const symbolOf = (currency: string): string => {
   try {
-    return new Intl.NumberFormat(locale(), { style: "currency", currency, currencyDisplay: "narrowSymbol" })
+    return formatOf(Intl.NumberFormat, { style: "currency", currency, currencyDisplay: "narrowSymbol" })
       .formatToParts(0).find(({ type }) => type === "currency")?.value ?? currency
   } catch {
     return currency
@@ -180,7 +186,9 @@ export const money = (amount: string | null | undefined, currency: string | null
   const size = Math.abs(value)
   if (size > 0 && size < 0.0001) return withSymbol("<", "0.0001")
   const places = placesOf(size)
-  const text = size.toLocaleString(locale(), { minimumFractionDigits: places, maximumFractionDigits: places })
+  const text = formatOf(Intl.NumberFormat, { minimumFractionDigits: places, maximumFractionDigits: places }).format(
+    size
+  )
   return withSymbol(value < 0 ? "-" : "", text)
 }
 

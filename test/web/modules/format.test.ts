@@ -1,7 +1,7 @@
 /**
  * Money, counts, durations and days as the console shows them; and what an overview says of an hour that was not whole.
  */
-import { afterEach, assert, describe, it } from "@effect/vitest"
+import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { isUnknown, latencyScale, type Minute, totalsOf } from "../../../src/web/pages/overview/hour.ts"
 import {
   ago,
@@ -12,10 +12,12 @@ import {
   dayStart,
   duration,
   exactMoney,
+  exactTime,
   fullMoney,
   money,
   percent,
-  sentence
+  sentence,
+  when
 } from "../../../src/web/parts/format.ts"
 import { languageAtom, zoneAtom } from "../../../src/web/state/preferences.ts"
 import { registry } from "../../../src/web/state/registry.ts"
@@ -113,5 +115,32 @@ describe("the last hour at the overview", () => {
     assert.strictEqual(heightAt(600_000), 100)
     assert.isAbove(heightAt(200), 25)
     assert.isAbove(heightAt(400) - heightAt(200), 5)
+  })
+})
+
+describe("formats of the console", () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  it("are made once, however many values a page shows", () => {
+    const kinds = [
+      vi.spyOn(Intl, "DateTimeFormat"),
+      vi.spyOn(Intl, "NumberFormat"),
+      vi.spyOn(Intl, "RelativeTimeFormat")
+    ]
+    const row = (at: number) => {
+      exactTime(at)
+      when(at, at + 86_400_000)
+      dayIn(at)
+      ago(at, at + 60_000)
+      compact(at)
+      money(String(at % 1000), "USD")
+    }
+    const made = () => kinds.reduce((sum, { mock }) => sum + mock.calls.length, 0)
+    row(Date.UTC(2026, 10, 21))
+    const first = made()
+    for (let i = 0; i < 100; i++) row(Date.UTC(2026, 10, 22) + i * 1000)
+    assert.isAbove(first, 0)
+    // Amounts have two, three or four places.
+    assert.isAtMost(made(), first + 2)
   })
 })
