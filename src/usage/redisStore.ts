@@ -199,13 +199,13 @@ export const makeRedisStore = Effect.fnUntraced(function*(
   const readHistory = Effect.fnUntraced(function*(query: UsageQuery, groups: Groups) {
     const { from, to } = query
     const of = dayDimension(query)
-    const summed = new Set<number>()
-    if (of !== undefined) {
-      for (const day of yield* summedDays(from, to)) {
-        summed.add(day)
-        yield* readHash(`d:${day}:${of}`, (value, sums) => groups.add(readDay(day, of, value, sums)))
-      }
-    }
+    const days = of === undefined ? [] : (yield* summedDays(from, to)).map((day) => [day, of] as const)
+    yield* Effect.forEach(
+      days,
+      ([day, name]) => readHash(`d:${day}:${name}`, (value, sums) => groups.add(readDay(day, name, value, sums))),
+      { concurrency: readsAtOnce, discard: true }
+    )
+    const summed = new Set(days.map(([day]) => day))
     const hours = yield* hoursFrom(from, to)
     yield* readHours(hours.filter((hour) => !summed.has(dayOf(hour))), (bucket) => groups.add(bucket))
   })
