@@ -42,6 +42,12 @@ export const limitRanges = {
     "Bytes of bodies, prompts, whole replies and clients' queues, over all requests."
   ),
   depth: range(200, 16, 1000, "Nesting of a request body."),
+  values: range(
+    1_000_000,
+    10_000,
+    64_000_000,
+    "JSON values of a request body; an empty list or object counts as two. Each takes 64 bytes of `limits.buffered_bytes`."
+  ),
   messages: range(20_000, 100, 1_000_000, "Entries of `messages`, `input` or `contents`."),
   parts: range(100_000, 100, 5_000_000, "Content parts, calls and results of a request together."),
   tools: range(1024, 1, 20_000, "Declared functions."),

@@ -1,9 +1,10 @@
 /**
  * A request that came as a message of a WebSocket. It is handled as any other request; here is what stands in for node's request and
- * response: a body that has arrived and is parsed, and the way of the reply's frames to the connection.
+ * response: a body that has arrived, and the way of the reply's frames to the connection.
  */
 import * as Headers from "effect/http/Headers"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import type { Measured } from "../domain/stream/measureJson.ts"
 import type { ClientQueue } from "./ResponseBuffer.ts"
 
 /** The source of such a request. */
@@ -12,11 +13,13 @@ export abstract class MessageSource {
   /** Its body has arrived, in the name that node has for it. */
   readonly complete = true
   abstract readonly url: string
-  /** The body as it was received, and parsed. */
+  /** The message as it was received, and what it has; within the limits of a body. */
   abstract readonly text: string
-  abstract readonly body: unknown
+  abstract readonly measured: Measured
   /** What waits for the client, over all replies of the connection. */
   abstract readonly queue: ClientQueue
+  /** The body of the request, from the parsed message, which may be changed. */
+  abstract bodyOf(message: unknown): unknown
   /** Sends frames immediately. Returns false if earlier bytes are still unsent. */
   abstract sendNow(frames: string): boolean
 }

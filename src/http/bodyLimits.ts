@@ -1,5 +1,5 @@
 /**
- * Limits of a body's structure: nesting before it is parsed, and counts of its items before a Schema decodes it, so that an
+ * Limits of a body's structure: what its text holds before it is parsed, and counts of its items before a Schema decodes it, so that an
  * oversized body costs no more than counting. Pure; malformed items are left for the Schema to report.
  */
 import type * as Schema from "effect/Schema"
@@ -7,7 +7,8 @@ import { countedFields } from "../domain/families/requestSchema.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
-import { type Cooperative, pieceChars, Slice } from "../domain/stream/cooperative.ts"
+import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
+import { type Measured, mostObjectKeys } from "../domain/stream/measureJson.ts"
 
 type Counted = GatewayError | undefined
 
@@ -194,46 +195,15 @@ export const modelFault = (name: unknown, limits: Limits): Counted =>
     ? fault("model", `is ${name.length} characters long; at most ${limits.model_chars} are allowed`)
     : undefined
 
-/** Characters of a string that `indexOf` searches in the time that one step of the loop takes. */
-const searched = 16
-
-/**
- * Returns true if arrays and objects in the JSON text nest deeper than `limit`. Runs before parsing, because a deeply nested
- * value overflows the stack of whatever walks it. Reads each character at most once, in slices.
- */
-export function* nestsTooDeep(text: string, limit: number): Cooperative<boolean> {
-  const slice = new Slice()
-  let depth = 0
-  let counted = 0
-  for (let i = 0; i < text.length; i++) {
-    if (i - counted >= pieceChars) {
-      if (slice.add(0, i - counted)) yield slice.end()
-      counted = i
-    }
-    switch (text.charCodeAt(i)) {
-      case 0x22: {
-        // Strings are skipped; a quote after an odd number of backslashes does not end one.
-        for (;;) {
-          const end = text.indexOf("\"", i + 1)
-          if (end === -1) return false
-          let slashes = 0
-          while (text.charCodeAt(end - 1 - slashes) === 0x5c) slashes++
-          if (slice.add(0, 1 + slashes + Math.floor((end - i) / searched) + (i - counted))) yield slice.end()
-          i = counted = end
-          if (slashes % 2 === 0) break
-        }
-        break
-      }
-      case 0x5b:
-      case 0x7b:
-        if (++depth > limit) return true
-        break
-      case 0x5d:
-      case 0x7d:
-        depth--
-    }
-  }
-  return false
+/** The error for text that exceeds a bound; `undefined` within all. `what` names the text in the error. */
+export const measureFault = ({ exceeded, field }: Measured, limits: Limits, what: string): Counted => {
+  if (exceeded === undefined) return undefined
+  const said = exceeded === "depth"
+    ? `nests deeper than ${limits.depth} levels`
+    : exceeded === "values"
+    ? `has more than the ${limits.values} JSON values that are allowed`
+    : `has an object with more than the ${mostObjectKeys} keys that are allowed`
+  return field === undefined || exceeded === "depth" ? invalidRequest(`${what} ${said}`) : fault(field, said)
 }
 
 /** Makes a check that returns the error of the first exceeded limit of a request. Build it once, not per request. */

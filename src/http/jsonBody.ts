@@ -28,7 +28,8 @@ import { fieldName, type GatewayError, gatewayError, invalidRequest } from "../d
 import { isRecord, type JsonRecord, readExactly } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
-import { itemCounter, nestsTooDeep } from "./bodyLimits.ts"
+import { bytesOfValues, type Measured, measureJson } from "../domain/stream/measureJson.ts"
+import { itemCounter, measureFault } from "./bodyLimits.ts"
 import { MessageSource } from "./MessageSource.ts"
 import { planDecoder } from "./planDecoder.ts"
 import { encodingFault, receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
@@ -142,9 +143,12 @@ export const schemaFault = (issue: SchemaIssue.Issue, within: ReadonlyArray<Prop
   return field === "" ? invalidRequest(`The request body ${what}`) : invalidRequest(`${field}: ${what}`, field)
 }
 
+/** Counts bytes against `buffered_bytes` until the request is over. */
+const hold = (bytes: number): Effect.Effect<void, GatewayError, Scope.Scope> =>
+  Effect.flatMap(holdBytes, (held) => held.add(bytes) ? Effect.void : Effect.fail(tooMuchHeld))
+
 /** Counts the prompt of `chars` characters against `buffered_bytes` until the request is over, at two bytes per character. */
-export const holdPrompt = (chars: number): Effect.Effect<void, GatewayError, Scope.Scope> =>
-  Effect.flatMap(holdBytes, (held) => held.add(2 * chars) ? Effect.void : Effect.fail(tooMuchHeld))
+export const holdPrompt = (chars: number): Effect.Effect<void, GatewayError, Scope.Scope> => hold(2 * chars)
 
 /** A decoded body with what it says beyond its Schema. Notes what of it has no effect. */
 const withBody = <A>(
@@ -189,10 +193,8 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     message: MessageSource | undefined
   ): Cooperative<Result.Result<ReadRequest<S["Type"]>, GatewayError>> {
     const kept = keepsText ? text : ""
-    if (message === undefined && (yield* nestsTooDeep(text, limits.depth))) {
-      return Result.fail(invalidRequest(`The request body nests deeper than ${limits.depth} levels`))
-    }
-    const body = message === undefined ? parseJson(text, contentType) : Result.succeed(message.body)
+    const parsed = parseJson(text, contentType)
+    const body = message === undefined ? parsed : Result.map(parsed, (value) => message.bodyOf(value))
     if (Result.isFailure(body)) return Result.fail(body.failure)
     const refused = refuse === undefined ? undefined : yield* refuse(body.success)
     if (refused !== undefined) return Result.fail(refused)
@@ -230,10 +232,21 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
     message: MessageSource | undefined
   ): Effect.Effect<ReadRequest<S["Type"]>, GatewayError, Scope.Scope> => {
     const text = mayBeEmpty && received.trim() === "" ? "{}" : received
-    const work = decode(text, contentType, limits, current, message)
-    if (text.length <= smallBody) return Effect.fromResult(runSync(work))
-    const sliced = Effect.flatMap(runCooperatively(work), Effect.fromResult)
-    return family === undefined && !keepsText ? sliced : Effect.andThen(holdPrompt(text.length), sliced)
+    const isSmall = text.length <= smallBody
+    const prompt = isSmall || (family === undefined && !keepsText) ? 0 : 2 * text.length
+    const decoded = (measured: Measured): Effect.Effect<ReadRequest<S["Type"]>, GatewayError, Scope.Scope> => {
+      const fault = measureFault(measured, limits, "The request body")
+      if (fault !== undefined) return Effect.fail(fault)
+      const work = decode(text, contentType, limits, current, message)
+      const values = bytesOfValues(measured.values)
+      const bytes = prompt + (values <= smallBody ? 0 : values)
+      if (isSmall && bytes === 0) return Effect.fromResult(runSync(work))
+      const sliced = Effect.flatMap(runCooperatively(work), Effect.fromResult)
+      return bytes === 0 ? sliced : Effect.andThen(hold(bytes), sliced)
+    }
+    if (message !== undefined) return decoded(message.measured)
+    const measuring = measureJson(text, limits)
+    return isSmall ? decoded(runSync(measuring)) : Effect.flatMap(runCooperatively(measuring), decoded)
   }
 
   return (

@@ -16,14 +16,19 @@ import { faultHeader, faultOf } from "../../../domain/fault.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../../domain/json.ts"
 import type { Limits } from "../../../domain/limits.ts"
+import { type Cooperative, pieceChars, Slice } from "../../../domain/stream/cooperative.ts"
+import { bytesOfValues, type JsonBounds, type Measured, measureJson } from "../../../domain/stream/measureJson.ts"
+import { TopLevel } from "../../../domain/stream/TopLevel.ts"
 import { pullOf } from "../../../domain/stream/transduce.ts"
-import { nestsTooDeep } from "../../../http/bodyLimits.ts"
+import { measureFault } from "../../../http/bodyLimits.ts"
 import { BodyPace } from "../../../http/BodyPace.ts"
 import { openaiErrors } from "../../../http/errorShapes.ts"
 import { smallBody, tooLarge, tooMuchHeld } from "../../../http/receiveBody.ts"
+import { parseJson } from "../../../upstream/json.ts"
 import type { Connections, OpenConnection, Outcome } from "./Connections.ts"
 import { type LaneName, Lanes, mostLanes, mostWaiting } from "./lanes.ts"
 import {
+  envelopeFields,
   headersField,
   laneField,
   messagesOf,
@@ -43,7 +48,33 @@ const mostFraming = 256 * 1024
 /** A ping without content (RFC 6455, 5.5.2). */
 const ping = Buffer.from([0x89, 0])
 
-const streamId = /^[\w.-]{1,256}$/
+const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null
+
+const isStreamId = (value: unknown): value is string => typeof value === "string" && /^[\w.-]{1,256}$/.test(value)
+
+const isChoice = (value: unknown): boolean => isAbsent(value) || typeof value === "boolean"
+
+/** What is read of a message before its turn begins. */
+interface Read {
+  readonly measured: Measured
+  /** The fields of its envelope; absent those that are long or no JSON. */
+  readonly envelope: Partial<Record<typeof envelopeFields[number], unknown>>
+}
+
+/** Measures a message and reads its envelope, without the values that its turn parses later. */
+function* readEnvelope(message: string, bounds: JsonBounds): Cooperative<Read> {
+  const measured = yield* measureJson(message, bounds)
+  const envelope: Record<string, unknown> = {}
+  if (measured.exceeded !== undefined) return { measured, envelope }
+  const scan = new TopLevel(undefined, envelopeFields)
+  const slice = new Slice()
+  for (let from = 0; from < message.length; from += pieceChars) {
+    scan.push(message.slice(from, from + pieceChars), [])
+    if (slice.add(1, pieceChars)) yield slice.end()
+  }
+  for (const [name, text] of scan.kept) envelope[name] = parseJson(text)
+  return { measured, envelope }
+}
 
 /** The part of node's socket that a connection uses. */
 type NodeSocket = Pick<
@@ -148,13 +179,15 @@ export class Connection implements OpenConnection, TurnConnection {
     this.#arriving.release()
     if (this.#isClosing) return Effect.void
     if (typeof message !== "string") return Effect.sync(() => this.#close(1003, "Messages are JSON text"))
-    const { body_bytes, depth } = this.#options.limits()
+    const limits = this.#options.limits()
+    const { body_bytes } = limits
     if (message.length > body_bytes || Buffer.byteLength(message) > body_bytes) {
       return Effect.sync(() => this.#close(1009, tooLarge(body_bytes).message))
     }
-    return Effect.flatMap(startCooperatively(nestsTooDeep(message, depth)), (isTooDeep) => {
-      if (isTooDeep) this.refuse(invalidRequest(`The message nests deeper than ${depth} levels`))
-      else if (!this.#isClosing) this.#take(message)
+    return Effect.flatMap(startCooperatively(readEnvelope(message, limits)), (read) => {
+      const fault = measureFault(read.measured, limits, "The message")
+      if (fault !== undefined) this.refuse(fault)
+      else if (!this.#isClosing) this.#take(message, read)
       const room = this.#room()
       if (room === undefined) return Effect.void
       this.#isBehind = true
@@ -284,7 +317,18 @@ export class Connection implements OpenConnection, TurnConnection {
     this.#send(messagesOf(turn, frames, () => this.#keep(turn)))
   }
 
-  #take(text: string): void {
+  #take(text: string, { envelope: { generate, stream_id, type }, measured }: Read): void {
+    if (type === "response.create" && (isAbsent(stream_id) || isStreamId(stream_id)) && isChoice(generate)) {
+      return this.#begin(text, measured, generate !== false, isAbsent(stream_id) ? undefined : stream_id)
+    }
+    const held = new HeldBytes(this.#options.sum, this.#options.limits)
+    if (held.add(bytesOfValues(measured.values))) this.#refuseMessage(text)
+    else this.refuse(tooMuchHeld)
+    held.release()
+  }
+
+  /** Tells why a message begins no turn. */
+  #refuseMessage(text: string): void {
     let message: unknown
     try {
       message = JSON.parse(text)
@@ -293,30 +337,25 @@ export class Connection implements OpenConnection, TurnConnection {
       return this.refuse(invalidRequest(`The message is not valid JSON${place}`.slice(0, 300)))
     }
     if (!isRecord(message)) return this.refuse(invalidRequest("The message must be a JSON object"))
-    const { generate, stream_id, type, ...body } = message
-    if (type === "response.steer") return this.#refuseSteering(body)
-    const hasLane = stream_id !== undefined && stream_id !== null
-    if (hasLane && (typeof stream_id !== "string" || !streamId.test(stream_id))) {
+    const { stream_id, type } = message
+    if (type === "response.steer") return this.#refuseSteering(message)
+    if (!isAbsent(stream_id) && !isStreamId(stream_id)) {
       const what = "stream_id: must be 1 to 256 letters, digits, `_`, `-` or `.`"
       return this.refuse(gatewayError("invalid_stream_id", what, { param: "stream_id" }))
     }
-    const lane = hasLane ? stream_id as string : undefined
-    if (type !== "response.create") {
-      return this.refuse(invalidRequest("type: must be response.create or response.steer", "type"), lane)
-    }
-    if (generate !== undefined && generate !== null && typeof generate !== "boolean") {
-      return this.refuse(invalidRequest("generate: must be true or false", "generate"), lane)
-    }
-    this.#begin(text, { ...body, stream: true }, generate !== false, lane)
+    const error = type === "response.create"
+      ? invalidRequest("generate: must be true or false", "generate")
+      : invalidRequest("type: must be response.create or response.steer", "type")
+    this.refuse(error, isAbsent(stream_id) ? undefined : stream_id)
   }
 
-  #begin(text: string, body: JsonRecord, generates: boolean, lane: LaneName): void {
+  #begin(text: string, measured: Measured, generates: boolean, lane: LaneName): void {
     const { limits, sum } = this.#options
     const end = this.#end
     if (end !== undefined) return this.refuse(end, lane)
     const held = new HeldBytes(sum, limits)
-    const turn = new Turn({ text, body, generates, lane, held }, this)
-    // A message is held as text and as what it says.
+    const turn = new Turn({ text, measured, generates, lane, held }, this)
+    // A message is held as text, and later as what it says. Its values are counted once they are parsed, when its turn begins.
     const offered = held.add(2 * text.length) ? this.#lanes.offer(turn) : "too large"
     if (offered === "runs") return this.#run(turn)
     if (offered === "waits") return

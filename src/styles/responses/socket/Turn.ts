@@ -3,7 +3,8 @@
  */
 import type * as Headers from "effect/http/Headers"
 import type { HeldBytes } from "../../../config/limits.ts"
-import type { JsonRecord } from "../../../domain/json.ts"
+import { isRecord } from "../../../domain/json.ts"
+import type { Measured } from "../../../domain/stream/measureJson.ts"
 import { MessageSource } from "../../../http/MessageSource.ts"
 import type { ClientQueue } from "../../../http/ResponseBuffer.ts"
 import type { StoredResponse } from "../store/ResponsesStore.ts"
@@ -24,10 +25,13 @@ export interface TurnConnection {
   readonly find: (id: string) => TurnResponse | undefined
 }
 
+/** The fields of a message that are no fields of its request. */
+export const envelopeFields = ["type", "stream_id", "generate"] as const
+
 export class Turn extends MessageSource {
   readonly url = "/v1/responses"
   text: string
-  body: JsonRecord | undefined
+  readonly measured: Measured
   readonly lane: LaneName
   /** False for a warm-up, for which no server is asked. */
   readonly generates: boolean
@@ -40,12 +44,12 @@ export class Turn extends MessageSource {
   readonly #connection: TurnConnection
 
   constructor(
-    { body, generates, held, lane, text }: Pick<Turn, "body" | "generates" | "held" | "lane" | "text">,
+    { generates, held, lane, measured, text }: Pick<Turn, "generates" | "held" | "lane" | "measured" | "text">,
     connection: TurnConnection
   ) {
     super()
     this.text = text
-    this.body = body
+    this.measured = measured
     this.lane = lane
     this.generates = generates
     this.held = held
@@ -56,6 +60,14 @@ export class Turn extends MessageSource {
     return this.#connection.queue
   }
 
+  /** The message without the fields of its envelope. */
+  bodyOf(message: unknown): unknown {
+    if (!isRecord(message)) return message
+    for (const field of envelopeFields) Reflect.deleteProperty(message, field)
+    message["stream"] = true
+    return message
+  }
+
   sendNow(frames: string): boolean {
     return this.#connection.sendNow(this, frames)
   }
@@ -63,7 +75,6 @@ export class Turn extends MessageSource {
   /** Drops the message: its reply has begun. */
   forget(): void {
     this.text = ""
-    this.body = undefined
   }
 
   find(id: string): TurnResponse | undefined {
