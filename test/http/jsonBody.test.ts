@@ -2,58 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Schema, Scope } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import * as fc from "fast-check"
 import { CurrentBufferedBytes, CurrentLimits } from "../../src/config/limits.ts"
 import { fieldName } from "../../src/domain/GatewayError.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
-import { runSync, sliceChars } from "../../src/domain/stream/cooperative.ts"
-import * as Limits from "../../src/http/bodyLimits.ts"
+import { mostObjectKeys } from "../../src/domain/stream/measureJson.ts"
 import { openaiErrors } from "../../src/http/errorShapes.ts"
 import { jsonBody } from "../../src/http/jsonBody.ts"
 import { errorResponse } from "../../src/http/reply.ts"
-
-const depthLimit = defaultLimits.depth
-const nestsTooDeep = (text: string) => runSync(Limits.nestsTooDeep(text, depthLimit))
-
-const depth = (value: unknown): number =>
-  typeof value !== "object" || value === null ? 0 : 1 + Math.max(0, ...Object.values(value).map(depth))
-
-describe("the check of a body's depth", () => {
-  it("refuses a body one level above the limit", () => {
-    const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
-    assert.isFalse(nestsTooDeep(nested(depthLimit)))
-    assert.isTrue(nestsTooDeep(nested(depthLimit + 1)))
-    assert.isTrue(nestsTooDeep("{\"a\":".repeat(depthLimit + 1)))
-  })
-
-  it("ignores brackets in strings", () => {
-    fc.assert(fc.property(fc.json(), fc.string({ unit: fc.constantFrom("[", "{", "\\", "\"", "a") }), (json, text) => {
-      const body = JSON.stringify([text.repeat(300), JSON.parse(json)])
-      assert.strictEqual(nestsTooDeep(body), depth(JSON.parse(body)) > depthLimit)
-    }))
-  })
-
-  it("reads invalid JSON in one pass too", () => {
-    assert.isFalse(nestsTooDeep("\"" + "\\\"".repeat(100_000)))
-    assert.isFalse(nestsTooDeep("\"unterminated [[["))
-  })
-
-  it("runs in slices", () => {
-    for (
-      const body of [
-        "[1,2,3],".repeat(1_000_000),
-        "[[]],\"\\\"\",".repeat(800_000)
-      ]
-    ) {
-      let slices = 0
-      for (const { chars } of Limits.nestsTooDeep(body, depthLimit)) {
-        assert.isBelow(chars, sliceChars + 110_000)
-        slices++
-      }
-      assert.isAtLeast(slices, Math.floor(body.length / (sliceChars + 110_000)))
-    }
-  })
-})
 
 describe("the bodies held at the same time", () => {
   const KiB = 1024
@@ -93,6 +48,46 @@ describe("the bodies held at the same time", () => {
     }).pipe(
       Effect.provideService(CurrentBufferedBytes, budget),
       Effect.provideService(CurrentLimits, () => ({ ...defaultLimits, buffered_bytes: 0 }))
+    )
+  })
+})
+
+describe("the values of a body", () => {
+  const read = jsonBody(Schema.Unknown)
+  const sent = (body: string) =>
+    Effect.scoped(read(HttpServerRequest.fromWeb(new Request("http://gateway.internal/", { method: "POST", body }))))
+
+  it.effect("are refused above limits.values, and the error names the field that has them", () =>
+    Effect.gen(function*() {
+      const limits = { ...defaultLimits, values: 10_000 }
+      const body = (extra: number) => `{"model":"a","x":[${"1,".repeat(9_996 + extra)}1]}`
+      const refused = yield* Effect.flip(Effect.provideService(sent(body(1)), CurrentLimits, () => limits))
+      assert.strictEqual(refused.status, 400)
+      assert.strictEqual(refused.message, "x: has more than the 10000 JSON values that are allowed")
+      assert.strictEqual(refused.param, "x")
+      yield* Effect.provideService(sent(body(0)), CurrentLimits, () => limits)
+    }))
+
+  it.effect("are refused above the keys of one object", () =>
+    Effect.gen(function*() {
+      const keys = Array.from({ length: mostObjectKeys + 1 }, (_, i) => `"f${i}":1`)
+      const refused = yield* Effect.flip(sent(`{"a":{"b":{${keys.join(",")}}}}`))
+      assert.strictEqual(refused.message, `a: has an object with more than the ${mostObjectKeys} keys that are allowed`)
+      yield* sent(`{"a":{"b":{${keys.slice(1).join(",")}}}}`)
+    }))
+
+  it.effect("count with 64 bytes each against limits.buffered_bytes before they are parsed", () => {
+    const budget = { used: 0 }
+    const body = `[${"{},".repeat(9_999)}{}]`
+    return Effect.gen(function*() {
+      const refused = yield* Effect.flip(sent(body))
+      assert.strictEqual(refused.code, "rate_limit_exceeded")
+      assert.deepEqual(refused.cause, { setting: "limits.buffered_bytes" })
+      assert.strictEqual(budget.used, 0)
+      yield* sent("[{}]")
+    }).pipe(
+      Effect.provideService(CurrentBufferedBytes, budget),
+      Effect.provideService(CurrentLimits, () => ({ ...defaultLimits, buffered_bytes: 1024 * 1024 }))
     )
   })
 })
