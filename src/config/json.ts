@@ -5,6 +5,8 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
 import { eachCooperatively } from "../domain/stream/cooperative.ts"
+import { limitRanges } from "../domain/limits.ts"
+import { type JsonBounds, type Measured, measureJson, mostObjectKeys } from "../domain/stream/measureJson.ts"
 import { runCooperatively } from "./clock/cooperative.ts"
 import { ConfigInvalid } from "./ConfigError.ts"
 
@@ -27,8 +29,26 @@ const placeOf = (error: unknown): string => {
   return place === null ? "" : ` (line ${place[1]}, column ${place[2]})`
 }
 
+/** Most of what a configuration has: what a request may bring at most. A walk of it goes no deeper than the stack allows. */
+const bounds: JsonBounds = { depth: limitRanges.depth.maximum, values: limitRanges.values.maximum }
+
+const measureFault = ({ exceeded, field }: Measured) => ({
+  field: field ?? "",
+  message: exceeded === "depth"
+    ? `the configuration nests deeper than ${bounds.depth} levels`
+    : exceeded === "values"
+    ? `the configuration has more than ${bounds.values} values`
+    : `the configuration has an object with more than ${mostObjectKeys} keys`
+})
+
 /** Parses a configuration. `source` names its origin in errors. */
 export const parseConfig = (source: string, text: string): Effect.Effect<RawConfig, ConfigInvalid> =>
+  Effect.flatMap(runCooperatively(measureJson(text, bounds)), (measured) =>
+    measured.exceeded === undefined
+      ? parseMeasured(source, text)
+      : Effect.fail(ConfigInvalid.of([measureFault(measured)], source)))
+
+const parseMeasured = (source: string, text: string): Effect.Effect<RawConfig, ConfigInvalid> =>
   Effect.flatMap(
     Effect.try({
       try: (): unknown => JSON.parse(text),

@@ -45,7 +45,7 @@ export const limitRanges = {
   values: range(
     1_000_000,
     10_000,
-    64_000_000,
+    16_000_000,
     "JSON values of a request body; an empty list or object counts as two. Each takes 64 bytes of `limits.buffered_bytes`."
   ),
   messages: range(20_000, 100, 1_000_000, "Entries of `messages`, `input` or `contents`."),

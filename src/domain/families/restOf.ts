@@ -43,6 +43,8 @@ interface Place {
   next: number
   /** The unsupported fields of an object. */
   said: { [name: string]: Json } | undefined
+  /** The vendor fields of an element, which are looked up by its path only once. */
+  entry: Entry | undefined
 }
 
 const noKeys: ReadonlyArray<string> = []
@@ -84,7 +86,7 @@ class Walk {
 
   enter(parent: Place | undefined, key: Place["key"], value: JsonRecord, fields: Fields, isElement: boolean): Place {
     const keys = Object.keys(value)
-    return { parent, key, value, fields, keys, items: undefined, isElement, next: 0, said: undefined }
+    return { parent, key, value, fields, keys, items: undefined, isElement, next: 0, said: undefined, entry: undefined }
   }
 
   /** Looks at the next value of a place. Returns where the walk goes on, and `undefined` at its end. */
@@ -131,7 +133,8 @@ class Walk {
       items,
       isElement: false,
       next: 0,
-      said: undefined
+      said: undefined,
+      entry: undefined
     }
     if (isList || row.isAlone !== true) return list
     list.next = 1
@@ -180,7 +183,7 @@ class Walk {
     const { vendor } = this.family
     if (vendor === undefined) return undefined
     this.bodyVendorFields ??= new BodyVendorFields(vendor)
-    return this.bodyVendorFields.entry(pathOf(element), element.said ??= {})
+    return element.entry ??= this.bodyVendorFields.entry(pathOf(element), element.said ??= {})
   }
 
   private recordOf(place: Place): { [name: string]: Json } {
