@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as SchemaTransformation from "effect/SchemaTransformation"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { Nodes } from "./nodes/Nodes.ts"
@@ -155,16 +156,16 @@ export interface NodeItems {
   /** Makes the merged list of a kind; `local` returns the list of this node, and answers the questions of the others. */
   readonly merged: <Q, H, A>(
     kind: ListKind<Q, H, A>,
-    local: (question: Q) => Effect.Effect<NodeList<H, A>, GatewayError>
-  ) => (question: Q) => Effect.Effect<MergedItems<H, A>, GatewayError>
+    local: (question: Q) => Effect.Effect<NodeList<H, A>, GatewayError, Scope.Scope>
+  ) => (question: Q) => Effect.Effect<MergedItems<H, A>, GatewayError, Scope.Scope>
   /**
    * Makes the lookup of one item at the node that its id names; `undefined` if that node has gone. `local` returns the item of
    * this node; `question` makes the question for it from the node's own id.
    */
   readonly one: <Q, A>(
     query: Query<Q, A>,
-    local: (question: Q) => Effect.Effect<A, GatewayError>
-  ) => (id: string, question: (own: string) => Q) => Effect.Effect<A | undefined, GatewayError>
+    local: (question: Q) => Effect.Effect<A, GatewayError, Scope.Scope>
+  ) => (id: string, question: (own: string) => Q) => Effect.Effect<A | undefined, GatewayError, Scope.Scope>
   /** Makes an action at all nodes; it returns the reply field `nodes_missing`. */
   readonly everywhere: (
     name: string,
@@ -198,7 +199,7 @@ export const makeNodeItems: Effect.Effect<NodeItems, never, Nodes> = Effect.map(
       elsewhere,
       own,
       missingNodes,
-      one: <Q, A>(query: Query<Q, A>, local: (question: Q) => Effect.Effect<A, GatewayError>) => {
+      one: <Q, A>(query: Query<Q, A>, local: (question: Q) => Effect.Effect<A, GatewayError, Scope.Scope>) => {
         answerQuery(nodes.peers, query, local)
         const ask = askOne(nodes.peers, query)
         return (id: string, question: (own: string) => Q) => {
@@ -216,7 +217,7 @@ export const makeNodeItems: Effect.Effect<NodeItems, never, Nodes> = Effect.map(
       },
       merged: <Q, H, A>(
         { head, items: form, name, question }: ListKind<Q, H, A>,
-        local: (question: Q) => Effect.Effect<NodeList<H, A>, GatewayError>
+        local: (question: Q) => Effect.Effect<NodeList<H, A>, GatewayError, Scope.Scope>
       ) => {
         const query = { name, question, answer: listOf(head) }
         answerQuery(nodes.peers, query, (question) =>

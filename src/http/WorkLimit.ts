@@ -5,9 +5,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { Turns } from "../config/clock/cooperative.ts"
-import { CurrentBufferedBytes, CurrentLimits } from "../config/limits.ts"
+import { CurrentBufferedBytes, CurrentLimits, holdBytes } from "../config/limits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { tooMuchHeld } from "./receiveBody.ts"
 
@@ -56,6 +57,26 @@ export const inTurn = (bytes: number): Effect.Effect<void> =>
         sum.used -= bytes
         turns.leave(serve)
       })
+    })
+  })
+
+/** One large reply is made at a time. The processor is shared by the process, so the turn is too. */
+const making = Semaphore.makeUnsafe(1)
+
+/**
+ * Makes a large reply, or the parts of one, of about `bytes` bytes. They count against `buffered_bytes` until the scope closes. Fails with
+ * `rate_limit_exceeded` before the work if they exceed it; otherwise waits until no other large reply is made.
+ */
+export const makeLarge = <A, E, R>(
+  bytes: number,
+  make: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GatewayError, R | Scope.Scope> =>
+  Effect.withFiber((fiber): Effect.Effect<A, E | GatewayError, R | Scope.Scope> => {
+    if (bytes < largeReply) return make
+    if (!hasRoom(fiber, bytes)) return Effect.fail(tooMuchHeld)
+    return Effect.flatMap(holdBytes, (held) => {
+      held.add(bytes)
+      return making.withPermit(make)
     })
   })
 

@@ -42,6 +42,10 @@ export interface RoundSummary extends Omit<CapturedRound, "requestBody" | "bytes
   readonly responseBytes: number
 }
 
+/** Bytes of the bodies of rounds. */
+export const bytesOfRounds = (rounds: ReadonlyArray<RoundSummary>): number =>
+  rounds.reduce((sum, { requestBytes, responseBytes }) => sum + requestBytes + responseBytes, 0)
+
 /** The kept rounds of a reply, in order. */
 export type CaptureChain = NonEmptyReadonlyArray<CapturedRound>
 

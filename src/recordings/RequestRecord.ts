@@ -212,6 +212,9 @@ const sizeOfHeaders = (headers: Readonly<Record<string, string>>): number => {
 
 const unwatched: ReturnType<RoundsWatch["round"]> = { opened: () => undefined, closed: () => undefined }
 
+/** The reply as it was recorded. */
+type RecordedReply = Pick<Reply, "status" | "headers"> & { readonly body: RecordedBytes }
+
 export class RequestRecord implements Evictable, RoundsWatch {
   /** Position in the order of all records. */
   readonly number: number
@@ -399,13 +402,14 @@ export class RequestRecord implements Evictable, RoundsWatch {
     return this.#head
   }
 
+  /** Bytes of memory that the record takes. */
+  get heldBytes(): number {
+    return this.#held
+  }
+
   /** The kept beginning of the request body. */
   get body(): { readonly text: string; readonly truncated: boolean } {
-    const bodies = this.#bodies
-    return {
-      text: bodies?.body?.hold.text() ?? "",
-      truncated: bodies === undefined || bodies.conversationLeftOut || bodies.body?.hold.truncated === true
-    }
+    return this.#body(whole)
   }
 
   get conversation(): Conversation | undefined {
@@ -420,20 +424,50 @@ export class RequestRecord implements Evictable, RoundsWatch {
   }
 
   get rounds(): ReadonlyArray<RecordedRound> {
+    return this.#rounds(whole)
+  }
+
+  get reply(): RecordedReply | undefined {
+    return this.#reply(whole)
+  }
+
+  /** The record for an operator who may not read bodies. They are empty, and not made from what is kept. */
+  get withoutBodies(): Pick<RequestRecord, "body" | "conversation" | "reply" | "rounds"> {
+    return {
+      body: this.#body(without),
+      conversation: undefined,
+      reply: this.#reply(without),
+      rounds: this.#rounds(without)
+    }
+  }
+
+  #body({ text }: HoldReader): { readonly text: string; readonly truncated: boolean } {
+    const bodies = this.#bodies
+    return {
+      text: bodies?.body === undefined ? "" : text(bodies.body.hold),
+      truncated: bodies === undefined || bodies.conversationLeftOut || bodies.body?.hold.truncated === true
+    }
+  }
+
+  #rounds({ recorded, text }: HoldReader): ReadonlyArray<RecordedRound> {
     return (this.#bodies?.rounds ?? []).map(({ contentType, reply, request, url, ...round }) => ({
       ...round,
       url: plainUrl(url),
-      requestBody: request.hold.text(),
-      reply: recorded(reply.hold, contentType, request.hold.truncated)
+      requestBody: text(request.hold),
+      reply: { ...recorded(reply.hold), truncated: request.hold.truncated || reply.hold.truncated, contentType }
     }))
   }
 
-  get reply(): (Pick<Reply, "status" | "headers"> & { readonly body: RecordedBytes }) | undefined {
+  #reply({ recorded }: HoldReader): RecordedReply | undefined {
     const reply = this.#bodies?.reply
     return reply === undefined ? undefined : {
       status: reply.status,
       headers: reply.headers,
-      body: recorded(reply.hold, reply.headers["content-type"], false)
+      body: {
+        ...recorded(reply.hold),
+        truncated: reply.hold.truncated,
+        contentType: reply.headers["content-type"]
+      }
     }
   }
 
@@ -480,9 +514,17 @@ export class RequestRecord implements Evictable, RoundsWatch {
   }
 }
 
-const recorded = (hold: Hold, contentType: string | undefined, requestTruncated: boolean): RecordedBytes => ({
-  bytes: hold.bytes(),
-  marks: hold.marks(),
-  truncated: requestTruncated || hold.truncated,
-  contentType
-})
+/** How kept bodies are read. */
+interface HoldReader {
+  readonly text: (hold: Hold) => string
+  readonly recorded: (hold: Hold) => Pick<RecordedBytes, "bytes" | "marks">
+}
+
+const whole: HoldReader = {
+  text: (hold) => hold.text(),
+  recorded: (hold) => ({ bytes: hold.bytes(), marks: hold.marks() })
+}
+
+const nothing: Pick<RecordedBytes, "bytes" | "marks"> = { bytes: new Uint8Array(0), marks: [] }
+
+const without: HoldReader = { text: () => "", recorded: () => nothing }

@@ -6,7 +6,8 @@ import * as Schema from "effect/Schema"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import { jsonText } from "../../http/reply.ts"
-import { type CapturedRound, responseText, type RoundSummary } from "../../recordings/CapturedRound.ts"
+import { makeLarge } from "../../http/WorkLimit.ts"
+import { bytesOfRounds, type CapturedRound, responseText, type RoundSummary } from "../../recordings/CapturedRound.ts"
 import { Captures } from "../../recordings/Captures.ts"
 import { logChange } from "../changes.ts"
 import { adminHandlers } from "../handlers.ts"
@@ -85,13 +86,23 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
       return { head: "", items }
     }
   )
-  const merged = nodes.merged(listKind, local)
+  // Bodies are in memory as the texts of rounds, and as the reply that joins them.
+  const merged = nodes.merged(listKind, (question) =>
+    question === "summary" ? local(question) : Effect.flatMap(captures.summaries, (rounds) =>
+      makeLarge(2 * bytesOfRounds(rounds), local(question))))
 
   /** One round of this node, as JSON. */
   const detail = Effect.fnUntraced(function*(id: string) {
-    const round = yield* captures.round(id)
-    if (round === undefined) return yield* unknown
-    return JSON.stringify({ ...itemOf(round, names), request_id: round.requestId, closed: round.closed })
+    const found = (yield* captures.summaries).filter((round) => round.id === id)
+    return yield* makeLarge(
+      2 * bytesOfRounds(found),
+      Effect.flatMap(captures.round(id), (round) =>
+        round === undefined
+          ? Effect.fail(unknown)
+          : Effect.succeed(
+            JSON.stringify({ ...itemOf(round, names), request_id: round.requestId, closed: round.closed })
+          ))
+    )
   })
   const find = nodes.one(oneQuery, detail)
   const clear = nodes.everywhere("clear captures", captures.clear)

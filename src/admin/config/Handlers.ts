@@ -9,6 +9,7 @@ import { ConfigTransfer, type Imported } from "../../config/ConfigTransfer.ts"
 import { endingGenerated, type KeysSaved } from "../../config/entries/endedKey.ts"
 import { forEachCooperatively, isJsonObject } from "../../config/json.ts"
 import { jsonText } from "../../http/reply.ts"
+import { makeLarge } from "../../http/WorkLimit.ts"
 import { viewAccount } from "../accounts/view.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, endedOf, lastingOf, savedOr } from "../changes.ts"
@@ -44,17 +45,25 @@ const importCounts = (imported: Imported & KeysSaved) => ({
   ...lastingOf(imported)
 })
 
+/** Bytes that an account and a key take while an export is made, about: as text in three forms, and in the reply. */
+const exportedAccount = 1024
+const exportedKey = 512
+
 export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
   const store = yield* ConfigStore
   const origin = yield* ConfigOrigin
   const { exportConfig, importConfig } = yield* ConfigTransfer
 
-  const exported = Effect.map(
-    exportConfig,
-    ({ base64, json }) =>
-      // `json` is the configuration's own text, so that it need not be written twice.
-      jsonText(`{"success":true,"config":${json},"json":${JSON.stringify(json)},"base64":"${base64}"}`)
-  )
+  const exported = Effect.flatMap(store.current, ({ accounts, configured_keys }) =>
+    makeLarge(
+      accounts.length * exportedAccount + configured_keys.length * exportedKey,
+      Effect.map(
+        exportConfig,
+        ({ base64, json }) =>
+          // `json` is the configuration's own text, so that it need not be written twice.
+          jsonText(`{"success":true,"config":${json},"json":${JSON.stringify(json)},"base64":"${base64}"}`)
+      )
+    ))
 
   return {
     get: Effect.fnUntraced(function*({ endpoint, query }) {

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { type Peers, silentNode } from "./peers.ts"
 
@@ -26,14 +27,17 @@ export interface Answers<A> {
   readonly missing: ReadonlyArray<string>
 }
 
-/** Answers the questions of other nodes. */
+/** Answers the questions of other nodes. What an answer holds is released once it is written. */
 export const answerQuery = <Q, A>(
   peers: Peers,
   { answer, name, question }: Query<Q, A>,
-  answerer: (question: Q) => Effect.Effect<A, GatewayError>
+  answerer: (question: Q) => Effect.Effect<A, GatewayError, Scope.Scope>
 ): void => {
   const [read, write] = [Schema.decodeUnknownEffect(question), Schema.encodeEffect(answer)]
-  peers.answers(name, (text) => Effect.flatMap(Effect.flatMap(read(text), answerer), (found) => write(found)))
+  peers.answers(
+    name,
+    (text) => Effect.scoped(Effect.flatMap(Effect.flatMap(read(text), answerer), (found) => write(found)))
+  )
 }
 
 /** Asks all other nodes. Decodes one answer at a time, since each may be long. */

@@ -10,6 +10,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
 import { jsonText } from "../../http/reply.ts"
+import { makeLarge } from "../../http/WorkLimit.ts"
 import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { Requests } from "../../recordings/Requests.ts"
 import { type RequestSort, requestSorts } from "../../recordings/requestSorts.ts"
@@ -22,15 +23,13 @@ import { itemsOf, makeNodeItems, readItems } from "../nodeItems.ts"
 import { Nodes } from "../nodes/Nodes.ts"
 import { askAll } from "../nodes/Query.ts"
 import { readTime, wrongTime } from "../queryTime.ts"
-import { AdminRequestsGroup, RequestDetail, RequestItem } from "./Api.ts"
+import { AdminRequestsGroup, RequestItem } from "./Api.ts"
 import { makeFacets, searchContext } from "./facets.ts"
 import { makeHistogram } from "./histogram.ts"
 import { idOf, numberOf, viewDetail, viewItem, withoutBodies } from "./view.ts"
 
 const defaultLimit = 50
 const mostItems = 200
-
-const unreadable = gatewayError("store_unavailable", "The record is of another version of the gateway")
 
 const unknown = gatewayError(
   "not_found",
@@ -101,7 +100,9 @@ const pageKind = { name: "records", question: PageQuestion, head: PageHead, item
 
 /** The question for a record by its id or by the request's id. The answer is JSON that an admin gets as it is. */
 const recordQuery = { name: "record", question: Schema.String, answer: Schema.String }
-const readDetail = Schema.decodeUnknownEffect(Schema.fromJsonString(RequestDetail))
+
+/** The same question for a record without bodies. */
+const outlineQuery = { name: "record without bodies", question: Schema.String, answer: Schema.String }
 
 const [writeCursor, readCursor] = [Schema.encodeSync(Cursor), Schema.decodeUnknownOption(Cursor)]
 
@@ -176,14 +177,30 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
   })
 
   /** The record of this node by its id or by the request's id. */
-  const ownDetail = (id: string): Effect.Effect<typeof RequestDetail.Type, GatewayError> =>
+  const ownRecord = (id: string): Effect.Effect<RequestRecord, GatewayError> =>
     Effect.suspend(() => {
       const number = numberOf(id)
       const record = (number === undefined ? undefined : requests.numbered(number)) ?? requests.named(id)
-      return record === undefined ? Effect.fail(unknown) : runCooperatively(viewDetail(record, context()))
+      return record === undefined ? Effect.fail(unknown) : Effect.succeed(record)
     })
-  const find = nodes.one(recordQuery, (id) => Effect.map(ownDetail(id), (shown) => JSON.stringify(shown)))
-  const askForRecord = askAll(nodes.peers, recordQuery)
+  /** A record as JSON. Its bodies are in memory as what is kept, and twice as text. */
+  const ownDetail = (id: string) =>
+    Effect.flatMap(ownRecord(id), (record) =>
+      makeLarge(
+        2 * record.heldBytes,
+        Effect.map(runCooperatively(viewDetail(record, context())), (shown) => JSON.stringify(shown))
+      ))
+  /** The same for an operator who may not read bodies. */
+  const ownOutline = (id: string) =>
+    Effect.flatMap(ownRecord(id), (record) =>
+      Effect.map(
+        runCooperatively(viewDetail(record, context(), record.withoutBodies)),
+        (shown) => JSON.stringify(withoutBodies(shown))
+      ))
+  const byRole = {
+    admin: { find: nodes.one(recordQuery, ownDetail), ask: askAll(nodes.peers, recordQuery) },
+    viewer: { find: nodes.one(outlineQuery, ownOutline), ask: askAll(nodes.peers, outlineQuery) }
+  }
   const clear = nodes.everywhere("clear records", Effect.sync(() => requests.clear()))
 
   return {
@@ -248,22 +265,13 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
       return { ...counted, ...nodes.missingNodes(missing) }
     }),
     get: Effect.fnUntraced(function*({ params: { id } }) {
-      const { role } = yield* CurrentOperator
-      const forViewer = (detail: typeof RequestDetail.Type) => jsonText(JSON.stringify(withoutBodies(detail)))
-      if (role !== "admin" && nodes.elsewhere(id) === undefined) {
-        const own = yield* Effect.option(ownDetail(nodes.own(id)))
-        if (Option.isSome(own)) return forViewer(own.value)
-      }
-      const shown = (text: string) =>
-        role === "admin"
-          ? Effect.succeed(jsonText(text))
-          : Effect.mapBoth(readDetail(text), { onFailure: () => unreadable, onSuccess: forViewer })
+      const { ask, find } = byRole[(yield* CurrentOperator).role]
       const found = yield* Effect.result(find(id, (own) => own))
-      if (Result.isSuccess(found)) return yield* found.success === undefined ? unknown : shown(found.success)
-      if (nodes.elsewhere(id) !== undefined) return yield* found.failure
+      if (Result.isSuccess(found)) return found.success === undefined ? yield* unknown : jsonText(found.success)
+      if (nodes.elsewhere(id) !== undefined || found.failure !== unknown) return yield* found.failure
       // The request's id does not name its node.
-      const { answers } = yield* askForRecord(id)
-      for (const [, text] of answers) return yield* shown(text)
+      const { answers } = yield* ask(id)
+      for (const [, text] of answers) return jsonText(text)
       return yield* unknown
     }),
     clear: () =>

@@ -134,10 +134,11 @@ const viewReply = ({ calls, finish, reasoning, text }: AssembledReply, blot: (te
 /** The reply of a style that is no conversation. */
 const noReply = { text: null, reasoning: null, calls: [], finish: null }
 
-/** A whole record. `secrets` are texts to redact beside the record's own credentials. */
+/** A whole record. `secrets` are texts to redact beside the record's own credentials; `bodies` are the bodies to show. */
 export function* viewDetail(
   record: RequestRecord,
-  context: ViewContext & { readonly secrets: ReadonlyArray<string> }
+  context: ViewContext & { readonly secrets: ReadonlyArray<string> },
+  bodies: RequestRecord["withoutBodies"] = record
 ): Cooperative<typeof RequestDetail.Type> {
   const { node } = context
   const secrets = [...record.secrets, ...context.secrets]
@@ -146,7 +147,8 @@ export function* viewDetail(
     Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, blot(value)]))
   const framesOf = (recorded: RecordedBytes) =>
     cutFrames({ ...recorded, bytes: redactBytes(recorded.bytes, secrets) }, record.facts.startedAt)
-  const { body, conversation, facts, head, reply, rounds } = record
+  const { facts, head } = record
+  const { body, conversation, reply, rounds } = bodies
   const replyFrames = reply === undefined ? [] : framesOf(reply.body)
   const assembled = yield* assembleReply(facts.style ?? "", replyFrames, reply?.body.contentType)
   const lastRounds = rounds.filter(({ attempt, reply }) => attempt === rounds.at(-1)?.attempt && reply.bytes.length > 0)

@@ -5,13 +5,15 @@ import * as Effect from "effect/Effect"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
 import { nativeModels } from "../../domain/models.ts"
 import { resolveRoute } from "../../domain/routes.ts"
 import { jsonText } from "../../http/reply.ts"
-import type { CaptureChain } from "../../recordings/CapturedRound.ts"
+import { makeLarge } from "../../http/WorkLimit.ts"
+import { bytesOfRounds, type CaptureChain } from "../../recordings/CapturedRound.ts"
 import { previews } from "../../recordings/capturePreview.ts"
 import { Captures } from "../../recordings/Captures.ts"
 import { cleanSampleId, SampleFolder, type SavedSample } from "../../recordings/SampleFolder.ts"
@@ -146,7 +148,9 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
           value: itemOf(chain, nodes)
         }))
         return { head: "", items }
-      }
+      },
+      // The search reads the bodies of all rounds.
+      (found) => Effect.flatMap(captures.summaries, (rounds) => makeLarge(bytesOfRounds(rounds), found))
     )
   )
 
@@ -177,7 +181,7 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
   /** The selector of a request: a chain, or one of its rounds, of any node. */
   const select = Effect.fnUntraced(function*(
     request: typeof SaveSampleRequest.Type
-  ): Effect.fn.Return<readonly ["chain" | "capture", string], GatewayError> {
+  ): Effect.fn.Return<readonly ["chain" | "capture", string], GatewayError, Scope.Scope> {
     const chainKey = given(request.chain_key)
     const captureId = given(request.capture_id)
     const query = given(request.query)
