@@ -7,7 +7,7 @@ import type * as Scope from "effect/Scope"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route } from "../domain/routes.ts"
-import type { Admitted, Reserved } from "../usage/Admission.ts"
+import { type Admitted, notCounted, type Reserved } from "../usage/Admission.ts"
 import type { AdmissionRequest, KeyLimits } from "../usage/KeyLimits.ts"
 import { directKey, embeddedKey } from "../usage/UsageEntry.ts"
 import type { Request } from "./Request.ts"
@@ -37,6 +37,26 @@ export const enterRequest = (
         return error
       })
       : Effect.undefined)
+
+/**
+ * Refuses a request of a key whose limits are used up. It reaches no server and counts for no limit, and is no reason for a record to push
+ * out others.
+ */
+export const admitUncounted = (
+  limits: KeyLimits["Service"],
+  caller: Caller,
+  { entered, followers, stats }: Request
+): Effect.Effect<void, GatewayError, Scope.Scope> => {
+  followers.isCounted = false
+  followers.recording?.setAside()
+  return Effect.mapError(
+    limits.admit({ key: keyOf(caller), ...free, used: () => notCounted, entered }),
+    ({ error, rateLimits }) => {
+      stats.rateLimits = rateLimits
+      return error
+    }
+  )
+}
 
 /** A request to admit. */
 export interface Asked {

@@ -4,8 +4,8 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
-import { eachCooperatively } from "../domain/stream/cooperative.ts"
 import { limitRanges } from "../domain/limits.ts"
+import { eachCooperatively } from "../domain/stream/cooperative.ts"
 import { type JsonBounds, type Measured, measureJson, mostObjectKeys } from "../domain/stream/measureJson.ts"
 import { runCooperatively } from "./clock/cooperative.ts"
 import { ConfigInvalid } from "./ConfigError.ts"
@@ -32,14 +32,15 @@ const placeOf = (error: unknown): string => {
 /** Most of what a configuration has: what a request may bring at most. A walk of it goes no deeper than the stack allows. */
 const bounds: JsonBounds = { depth: limitRanges.depth.maximum, values: limitRanges.values.maximum }
 
-const measureFault = ({ exceeded, field }: Measured) => ({
-  field: field ?? "",
-  message: exceeded === "depth"
-    ? `the configuration nests deeper than ${bounds.depth} levels`
+const measureFault = ({ exceeded, field }: Measured) => {
+  const what = field ?? "the configuration"
+  const message = exceeded === "depth"
+    ? `${what} nests deeper than ${bounds.depth} levels`
     : exceeded === "values"
-    ? `the configuration has more than ${bounds.values} values`
-    : `the configuration has an object with more than ${mostObjectKeys} keys`
-})
+    ? `${what} has more than ${bounds.values} values`
+    : `${what} has an object with more than ${mostObjectKeys} keys`
+  return { field: field ?? "", message }
+}
 
 /** Parses a configuration. `source` names its origin in errors. */
 export const parseConfig = (source: string, text: string): Effect.Effect<RawConfig, ConfigInvalid> =>

@@ -71,7 +71,12 @@ export const limitRanges = {
   progress_seconds: range(600, 1, 86_400, "Seconds without a new character while the client reads."),
   client_queue_bytes: range(MiB, 64 * KiB, 64 * MiB, "Bytes of frames that wait for one client."),
   connections: range(20_000, 16, 1_000_000, "Client sockets."),
-  key_websockets: range(256, 1, 20_000, "WebSocket connections of one key to one node."),
+  key_websockets: range(
+    256,
+    1,
+    20_000,
+    "WebSocket connections of one key, or of one address with direct tokens, to one node."
+  ),
   websocket_seconds: range(3600, 60, 86_400, "Age of a WebSocket connection; it is closed between its turns."),
   websocket_bytes: range(
     128 * MiB,

@@ -234,6 +234,7 @@ export class RequestRecord implements Evictable, RoundsWatch {
   #bodies: Bodies | undefined
   #held = 0
   #leased = false
+  #isAside = false
 
   constructor(
     home: RecordHome,
@@ -295,6 +296,11 @@ export class RequestRecord implements Evictable, RoundsWatch {
     this.account = account ?? ""
     this.#leased = true
     this.#home.touched(this)
+  }
+
+  /** Keeps the record among those of refused requests, because the request asked no server. */
+  setAside(): void {
+    this.#isAside = true
   }
 
   /** Reports a change of the facts. */
@@ -375,10 +381,11 @@ export class RequestRecord implements Evictable, RoundsWatch {
 
   /**
    * True for a finished request with a 4xx status. An unsuccessful request with a caller's own token counts as refused too,
-   * because such a token is not verified.
+   * because such a token is not verified. Its record does not push out those of requests that were served.
    */
   get isRefused(): boolean {
     if (this.endedAt === undefined) return false
+    if (this.#isAside) return true
     const { status = 0 } = this.facts
     return (status >= 400 && status < 500) || (this.key === directKey && this.outcome !== "ok")
   }

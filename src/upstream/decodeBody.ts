@@ -10,6 +10,7 @@ import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
 import type { Exchange } from "./Exchange.ts"
+import { valueBytesOf } from "./json.ts"
 
 /** A decoder of a whole body, from network chunks to values. Values decoded before its failure are still valid. */
 export interface BodyDecoder<A> extends FailingMachine<Uint8Array, A, UpstreamFailure> {
@@ -99,8 +100,15 @@ const wholeDecoder = (chunks: ChunkDecoder, budget: RequestBudget): BodyDecoder<
     end(out) {
       budget.keepBytes(-size)
       if (tooMany !== undefined) return
-      chunks.pushWhole(new TextDecoder().decode(Buffer.concat(pieces)), out)
-      chunks.end(out)
+      const text = new TextDecoder().decode(Buffer.concat(pieces))
+      const values = valueBytesOf(text)
+      if (values === undefined) tooMany = malformed
+      else if (!budget.keepBytes(values)) tooMany = budget.tooMuchKept("stream")
+      else {
+        chunks.pushWhole(text, out)
+        chunks.end(out)
+      }
+      budget.keepBytes(-(values ?? 0))
     },
     failure: () => tooMany ?? chunks.failure(),
     done: () => false

@@ -2,6 +2,8 @@
  * Reads untrusted JSON: a value that is missing or of another type is `undefined`.
  */
 import type { Json, JsonFields, JsonRecord } from "../domain/json.ts"
+import { runSync } from "../domain/stream/cooperative.ts"
+import { bytesOfValues, measureJson } from "../domain/stream/measureJson.ts"
 
 /** A string that is not empty. */
 export const asString = (value: unknown): string | undefined =>
@@ -20,8 +22,21 @@ export const writeJson = (value: JsonRecord): string | undefined => {
   }
 }
 
-/** The value of JSON text; `undefined` for other text. */
-export const parseJson = (text: string): unknown => {
+/** Values that one text of a server has at most; the numbers of vectors have their own bound. */
+const mostValues = 2_000_000
+
+/** Characters of a text that is parsed without being measured: its values are no more than its characters. */
+const smallText = 64 * 1024
+
+/** The bytes of memory that the values of a text take; `undefined` if it has more than `most` values, or an object with too many keys. */
+export const valueBytesOf = (text: string, most = mostValues): number | undefined => {
+  const { exceeded, values } = runSync(measureJson(text, { depth: Infinity, values: most }))
+  return exceeded === undefined ? bytesOfValues(values) : undefined
+}
+
+/** The value of JSON text; `undefined` for other text, and for text with more than `most` values. */
+export const parseJson = (text: string, most = mostValues): unknown => {
+  if (text.length > smallText && valueBytesOf(text, most) === undefined) return undefined
   try {
     return JSON.parse(text)
   } catch {

@@ -107,6 +107,16 @@ describe("edits of the configuration file", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
+  it.live("that nest deeper than a configuration may are rejected like other invalid ones", () =>
+    Effect.gen(function*() {
+      const path = yield* configFile({ keys: ["a"] })
+      const store = yield* startStore({ GATEWAY_CONFIG_PATH: path })
+      yield* edit(path, `{"keys":["a"],"x":${"[".repeat(100_000)}${"]".repeat(100_000)}}`)
+      const error = yield* Effect.flip(addKey(store, "b"))
+      assert.strictEqual(error._tag, "ConfigConflict")
+      assert.include(error.message, "x nests deeper than 1000 levels")
+    }).pipe(Effect.provide(quiet)))
+
   it.live("that are invalid are logged by the watcher", () => {
     const logs: Array<string> = []
     return Effect.gen(function*() {

@@ -1,9 +1,9 @@
 /** Large replies are sent one per turn of the event loop, and count while they wait. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber } from "effect"
+import { Deferred, Effect, Exit, Fiber } from "effect"
 import { type BufferedBytes, CurrentBufferedBytes, CurrentLimits } from "../../src/config/limits.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
-import { beforeReply, inTurn, largeReply } from "../../src/http/WorkLimit.ts"
+import { beforeReply, inTurn, largeReply, makeLarge } from "../../src/http/WorkLimit.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
@@ -52,5 +52,32 @@ describe("large replies", () => {
       assert.deepStrictEqual(sum, { used: 1, refused: largeReply })
       yield* within(sum, largeReply + 1)(beforeReply(largeReply))
       assert.strictEqual(sum.used, 1)
+    }))
+
+  it.effect("are made one at a time, count their bytes from before the work on, and are refused before it without room", () =>
+    Effect.gen(function*() {
+      const sum: BufferedBytes = { used: 0 }
+      const limited = within(sum, 2 * largeReply)
+      const made: Array<string> = []
+      const gates = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+      const make = (name: string, gate: Deferred.Deferred<void>) =>
+        limited(Effect.scoped(makeLarge(
+          largeReply,
+          Effect.andThen(Effect.sync(() => made.push(name)), Deferred.await(gate))
+        )))
+      const first = yield* Effect.forkChild(make("first", gates[0]!), { startImmediately: true })
+      const second = yield* Effect.forkChild(make("second", gates[1]!), { startImmediately: true })
+      assert.strictEqual(sum.used, 2 * largeReply)
+      assert.deepStrictEqual(made, ["first"])
+      const refused = yield* Effect.flip(make("third", gates[0]!))
+      assert.strictEqual(refused.code, "rate_limit_exceeded")
+      yield* limited(Effect.scoped(makeLarge(10, Effect.sync(() => made.push("small")))))
+      Deferred.doneUnsafe(gates[0]!, Exit.void)
+      yield* Fiber.join(first)
+      yield* turn
+      assert.deepStrictEqual(made, ["first", "small", "second"])
+      Deferred.doneUnsafe(gates[1]!, Exit.void)
+      yield* Fiber.join(second)
+      assert.strictEqual(sum.used, 0)
     }))
 })

@@ -87,9 +87,13 @@ export const AdminCapturesHandlers = adminHandlers(AdminCapturesGroup, function*
     }
   )
   // Bodies are in memory as the texts of rounds, and as the reply that joins them.
-  const merged = nodes.merged(listKind, (question) =>
-    question === "summary" ? local(question) : Effect.flatMap(captures.summaries, (rounds) =>
-      makeLarge(2 * bytesOfRounds(rounds), local(question))))
+  const merged = nodes.merged(
+    listKind,
+    (question) =>
+      question === "summary" ?
+        local(question) :
+        Effect.flatMap(captures.summaries, (rounds) => makeLarge(2 * bytesOfRounds(rounds), local(question)))
+  )
 
   /** One round of this node, as JSON. */
   const detail = Effect.fnUntraced(function*(id: string) {

@@ -90,7 +90,7 @@ const readJson = Effect.fnUntraced(function*(
 
 /** The characters of a request's `input`. */
 const charactersOf = (text: string): number => {
-  const body = parseJson(text)
+  const body = parseJson(text, Infinity)
   const input = isRecord(body) ? body["input"] : undefined
   let characters = 0
   if (typeof input === "string") { for (const _ of input) characters++ }

@@ -21,7 +21,8 @@ export const relayedBounds = (
   promptTokens: number,
   { id, targets }: Route
 ): ReadonlyArray<Bound> | GatewayError => {
-  const sent = parseJson(text)
+  // The text is a request within the limits.
+  const sent = parseJson(text, Infinity)
   const body = isRecord(sent) ? sent : {}
   const { best_of, documents, max_tokens, n, prompt } = body
   let completionTokens = 0

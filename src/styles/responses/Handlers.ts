@@ -8,6 +8,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { admitUncounted } from "../../completion/admission.ts"
 import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
@@ -21,6 +22,7 @@ import { holdPrompt, type ReadRequest, withRest } from "../../http/jsonBody.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
+import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder, type Opening, type RunningRequest } from "../shared/responder.ts"
 import { type ResponseRequest, ResponsesGroup } from "./Api.ts"
@@ -66,6 +68,7 @@ export const ResponsesHandlers = groupRoutes(
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
     const connect = yield* makeConnect
+    const keyLimits = yield* KeyLimits
     const { askedFor, byEndpoint, readSummary } = yield* makeCompactions
 
     const find = Effect.fnUntraced(function*(id: string) {
@@ -191,7 +194,7 @@ export const ResponsesHandlers = groupRoutes(
         }
 
         if (turn?.generates === false) {
-          current.request.followers.isCounted = false
+          yield* admitUncounted(keyLimits, caller, current.request)
           const body = emptyText(info, Math.floor(now() / 1000))
           finish(body, id)
           if (keep) yield* store.put(caller.owner, { id, body, items, itemsSize }, share)

@@ -18,6 +18,7 @@ import {
   longestBody,
   longestVectors,
   makeServerClient,
+  mostVectorValues,
   slowestBody
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
@@ -139,7 +140,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
       isRefusal ? longestBody : longestVectors,
       isRefusal ? slowestBody : limits.firstByte
     )
-    const reply = isRefusal ? undefined : readEmbeddings(parseJson(text), request.inputs.length)
+    const reply = isRefusal ? undefined : readEmbeddings(parseJson(text, mostVectorValues), request.inputs.length)
     return reply ?? (yield* yield* client.refusal("completion", exchange, text, token, requested))
   }, Effect.scoped)
 

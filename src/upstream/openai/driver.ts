@@ -21,6 +21,7 @@ import {
   longestBody,
   longestVectors,
   makeServerClient,
+  mostVectorValues,
   type ServerClient,
   slowestBody
 } from "../server/ServerClient.ts"
@@ -129,7 +130,7 @@ const makeDriver = (
       isRefusal ? longestBody : longestVectors,
       isRefusal ? slowestBody : limits.firstByte
     )
-    const parsed = isRefusal ? undefined : parseJson(text)
+    const parsed = isRefusal ? undefined : parseJson(text, mostVectorValues)
     const reply = readEmbeddings(parsed, inputs.length)
     if (reply !== undefined) return reply
     if (isRefusal || (isRecord(parsed) && isError(parsed))) {

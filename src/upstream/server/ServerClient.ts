@@ -56,6 +56,9 @@ export const slowestBody = 5_000
 /** Bytes of vectors. */
 export const longestVectors = 64 * 1024 * 1024
 
+/** Values of vectors: a number has more characters than eight, on average. */
+export const mostVectorValues = longestVectors / 8
+
 /** Bytes of a list of models, and characters of the name of an organization. */
 const longestList = 4 * 1024 * 1024
 const longestName = 200

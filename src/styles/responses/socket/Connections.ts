@@ -40,7 +40,7 @@ export interface OpenConnection {
 
 export class Connections {
   readonly #open = new Set<OpenConnection>()
-  /** Connections by the caller's key or token. Bounded by the connections. */
+  /** Connections by the caller's key, or by the address of a caller without one. Bounded by the connections. */
   readonly #counts = new Map<string, number>()
   #bytes = 0
   #isLeaving = false

@@ -15,6 +15,7 @@ import { Deadlines } from "../../../config/clock/Deadlines.ts"
 import { ConfigStore } from "../../../config/ConfigStore.ts"
 import { CurrentBufferedBytes } from "../../../config/limits.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
+import { clientAddress } from "../../../http/clientAddress.ts"
 import { Draining } from "../../../http/Draining.ts"
 import { toGatewayError } from "../../../http/endpointMiddleware.ts"
 import { messageHeaders, messageRequest } from "../../../http/MessageSource.ts"
@@ -28,7 +29,7 @@ const upgradeRequired = (message: string, cause?: GatewayError["cause"]) =>
 
 const tooMany = gatewayError(
   "rate_limit_exceeded",
-  "This API key already has as many WebSocket connections as a key may have. Close one, and retry.",
+  "This API key, or this address without one, already has as many WebSocket connections as it may have. Close one, and retry.",
   { retryAfter: 10, cause: { setting: "limits.key_websockets" } }
 )
 
@@ -73,9 +74,11 @@ export const makeConnect = Effect.gen(function*() {
       () => upgradeRequired("The server of this gateway opens no WebSocket; send POST")
     )
     if (!(source instanceof IncomingMessage)) return yield* upgradeRequired("This server opens no WebSocket; send POST")
+    // A client may make up any number of direct tokens, so its address counts in their place.
+    const owner = caller._tag === "Direct" ? `direct ${clientAddress(request, server)}` : caller.owner
     yield* Effect.acquireRelease(
-      Effect.suspend(() => connections.enter(caller.owner, limits.key_websockets) ? Effect.void : Effect.fail(tooMany)),
-      () => Effect.sync(() => connections.exit(caller.owner))
+      Effect.suspend(() => connections.enter(owner, limits.key_websockets) ? Effect.void : Effect.fail(tooMany)),
+      () => Effect.sync(() => connections.exit(owner))
     )
     const outer = yield* Effect.context<never>()
     const base = Context.omit(CurrentCaller, CurrentRequest, Scope.Scope, Tracer.ParentSpan)(outer)

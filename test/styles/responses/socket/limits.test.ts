@@ -96,7 +96,69 @@ describe("turns of one connection", () => {
   })
 })
 
+describe("a message that waits for its turn", () => {
+  it("is parsed when its turn begins", async () => {
+    const { held, open } = await start()
+    const client = await open()
+    client.create({ input: "a1", stream_id: "a" })
+    await untilHolds(() => held.open.length === 1)
+    client.send(`{"type":"response.create","stream_id":"a","model":"m","input":nothing}`)
+    client.create({ input: "b1", stream_id: "b" })
+    await untilHolds(() => held.open.length === 2)
+    assert.isFalse(client.events.some(({ type }) => type === "error"))
+    await held.end("a1")
+    await client.response("a")
+    const { error, status } = await client.error("a")
+    assert.strictEqual(status, 400)
+    assert.include(error.message, "is not valid JSON")
+    await held.end("b1")
+    await untilHolds(() => stand.held() === 0)
+  })
+
+  it("is refused at once when it has more values than limits.values", async () => {
+    const { open } = await start({ limits: { values: 10_000 } })
+    const client = await open()
+    client.create({ input: "a", metadata: { a: Array.from({ length: 5000 }, () => ({})) } })
+    const { error, status } = await client.error()
+    assert.strictEqual(status, 400)
+    assert.strictEqual(error.message, "metadata: has more than the 10000 JSON values that are allowed")
+    await untilHolds(() => stand.held() === 0)
+    client.create({ input: "warm", generate: false })
+    await client.response()
+  })
+})
+
 describe("warm-ups", () => {
+  it("of a key whose limits are used up are refused, and leave the limits as they are", async () => {
+    const { open } = await start({ key_records: { [id]: { limits: [{ window: "day", requests: 1 }] } } })
+    stand.server.answer(() => json(200, { choices: [{ message: { role: "assistant", content: "ok" } }] }))
+    const client = await open()
+    client.create({ input: "hi" })
+    await client.response()
+    client.create({ input: "warm", generate: false })
+    const { error, headers, status } = await client.error()
+    assert.strictEqual(status, 429)
+    assert.strictEqual(error.code, "rate_limit_exceeded")
+    assert.strictEqual(headers!["x-ratelimit-remaining-requests"], "0")
+  })
+
+  it("do not push out the records of requests", async () => {
+    const { open } = await start({ requests: { limit: 8 } })
+    stand.server.answer(() => json(200, { choices: [{ message: { role: "assistant", content: "ok" } }] }))
+    const client = await open()
+    client.create({ input: "hi" })
+    await client.response()
+    for (const i of range(20)) {
+      client.create({ input: `warm ${i}`, generate: false })
+      await client.response()
+    }
+    await untilValue(
+      "the record of the request is kept",
+      () => stand.admin("GET", "/admin/requests"),
+      ({ items }) => (items as ReadonlyArray<{ readonly attempts: number }>).some(({ attempts }) => attempts === 1)
+    )
+  })
+
   it("reach no server, take no slot and count for no limit and no history", async () => {
     const { open } = await start({ key_records: { [id]: { limits: [{ window: "day", requests: 1 }] } } })
     const client = await open()
@@ -161,6 +223,18 @@ describe("the limits of a key", () => {
     clients[0]!.close()
     await clients[0]!.end()
     await untilValue("there is room", () => open().then(() => true, () => false), (opened) => opened)
+  })
+})
+
+describe("the limits of an address", () => {
+  it("bound its connections with direct tokens, whatever the tokens are", async () => {
+    const { open } = await start({ limits: { key_websockets: 2 } })
+    await open(bearer("sk-made-up-1"))
+    await open(bearer("sk-made-up-2"))
+    const { error, status } = await refusal(stand.gateway.url, { headers: bearer("sk-made-up-3") })
+    assert.strictEqual(error.code, "rate_limit_exceeded")
+    assert.strictEqual(status, 429)
+    await open()
   })
 })
 
