@@ -4,13 +4,14 @@
  *
  * A finding is a status of 5xx, a reply that the document does not describe, an accepted request that it forbids or that has no credential, or
  * a sequence of requests that breaks a rule. A refused request that the document allows
- * is no finding: the document cannot say every rule.
+ * is no finding: the document cannot say every rule. Before that, `manyValues.ts` sends bodies of many small values.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import path from "node:path"
 import { adminKey, businessKey, startGateway } from "../test/support/gateway.ts"
 import { install } from "./install.ts"
+import { tryManyValues } from "./manyValues.ts"
 
 /** A part of the document: its paths, and the credential of its requests. */
 interface Target {
@@ -41,6 +42,9 @@ for (const [name, { key, paths, without }] of Object.entries(targets)) {
   process.stdout.write(`\n## ${name}\n\n`)
   const gateway = await startGateway({ auth: { direct_tokens: false }, embeddings: { provider: "builtin" } })
   try {
+    const findings = await tryManyValues(gateway.url, key, new RegExp(paths))
+    for (const finding of findings) process.stdout.write(`many values: ${finding}\n`)
+    if (findings.length > 0) process.exitCode = 1
     const child = spawn(path.join(folder, "bin/st"), [
       "run",
       `${gateway.url}/openapi.json`,

@@ -228,7 +228,7 @@ describe("the limits of a key", () => {
 
 describe("the limits of an address", () => {
   it("bound its connections with direct tokens, whatever the tokens are", async () => {
-    const { open } = await start({ limits: { key_websockets: 2 } })
+    const { open } = await start({ auth: { direct_tokens: true }, limits: { key_websockets: 2 } })
     await open(bearer("sk-made-up-1"))
     await open(bearer("sk-made-up-2"))
     const { error, status } = await refusal(stand.gateway.url, { headers: bearer("sk-made-up-3") })
