@@ -4,10 +4,10 @@
  *
  * A finding is a status of 5xx, or a body that costs more than ten times the processor time of the same bytes as text.
  */
-import WebSocket from "ws"
+import { WebSocket } from "@effect/platform-node/NodeWS"
 
 /** Bytes of a body. */
-const sizes = [60_000, 1_000_000, 8_000_000]
+const sizes = [60_000, 3_000_000]
 
 /** Milliseconds below which no cost is a finding: the times of the system's clock and of the collector are coarse. */
 const leastCost = 100
@@ -89,7 +89,7 @@ const overHttp = (url: string, method: string, key: string): Send => async (body
 /** Sends each body as a message, and waits for the end of its reply. */
 const overWebSocket = (socket: WebSocket): Send => (body) =>
   new Promise((resolve, reject) => {
-    const received = (data: WebSocket.RawData) => {
+    const received = (data: unknown) => {
       const { status, type } = JSON.parse(String(data)) as { readonly type: string; readonly status?: number }
       if (type !== "error" && !/^response\.(?:completed|incomplete|failed)$/.test(type)) return
       socket.off("message", received).off("close", reject)
