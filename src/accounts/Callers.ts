@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { hash } from "node:crypto"
 import { AdminCredentials } from "../config/AdminCredentials.ts"
@@ -14,6 +15,7 @@ import { isGeneratedKey } from "../config/secrets.ts"
 import { SharedRevision } from "../config/SharedRevision.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { keyIdOfDigest } from "../domain/identity.ts"
+import { credentialsOfLogin } from "../domain/ownLogin.ts"
 import { refuseKey } from "../usage/KeyLimits.ts"
 import type { Caller } from "./Accounts.ts"
 import { AdminPassword, type InTurn } from "./AdminPassword.ts"
@@ -59,8 +61,8 @@ export class Callers extends Context.Service<Callers, {
    * header for the gateway's key, where it is one. Fails with `authentication_failed`
    * for a disabled or expired key; without `direct_tokens`, for every bearer that is not a configured key; and for a bearer
    * that cannot be a token or must never go upstream: a removed or generated key, the admin key or password, a token of the
-   * admin API. A configured key is identified synchronously. Before a node of a store identifies another bearer for the first
-   * time, it makes sure that it has the newest configuration, so that a key that was just added elsewhere never goes upstream;
+   * admin API. The same credentials are no login: the caller has none then. A configured key without a login is identified synchronously. Before
+   * a node of a store identifies another bearer or a login for the first time, it makes sure that it has the newest configuration, so that a key that was just added elsewhere never goes upstream;
    * fails with `store_unavailable` if it cannot.
    */
   readonly identify: (
@@ -116,6 +118,26 @@ export class Callers extends Context.Service<Callers, {
     const refusalTurn = (address: string): Effect.Effect<void, GatewayError> =>
       Effect.catchTag(Effect.asVoid(throttles.keys.check(address, Effect.succeed(false))), "QueueFull", tooManyKeys)
 
+    /** Whether a credential is a secret of this gateway other than the password, which must never go upstream. `owner` is its digest. */
+    const isOurs = (token: string, owner: string): boolean =>
+      known.has(owner) || password.isWithheld(owner) || isAdminToken(token) || isGeneratedKey(token) || isAdminKey(token)
+
+    /** A key's caller, with the login that came beside it unless that is a secret of this gateway. */
+    const managed = (
+      owner: string,
+      target: string | undefined,
+      address: string,
+      login: string | undefined
+    ): Effect.Effect<Caller, GatewayError> => {
+      const caller: Caller = { _tag: "Managed", owner, target, key: keyIdOfDigest(owner) }
+      const credentials = login === undefined ? undefined : credentialsOfLogin(login)
+      if (login === undefined || credentials === undefined || credentials.some((each) => isOurs(each, digest(each)))) {
+        return Effect.succeed(caller)
+      }
+      const isPassword = Effect.findFirst(credentials, (each) => password.isPassword(each, turnOf(address)))
+      return Effect.map(isPassword, (found) => Option.isSome(found) ? caller : { ...caller, login })
+    }
+
     /** Identifies a bearer by the configuration in effect on this node. */
     const identifyHere = (
       token: string,
@@ -126,21 +148,11 @@ export class Callers extends Context.Service<Callers, {
     ): Effect.Effect<Caller, GatewayError> => {
       const current = config.now()
       if (keys.has(owner)) {
-        const key = keyIdOfDigest(owner)
-        const refusal = refuseKey(current.key_records.get(key), clock.currentTimeMillisUnsafe())
-        return refusal === undefined
-          ? Effect.succeed({
-            _tag: "Managed",
-            owner,
-            target,
-            key,
-            ...(beside?.login === undefined ? {} : { login: beside.login })
-          })
-          : Effect.fail(refusal)
+        const refusal = refuseKey(current.key_records.get(keyIdOfDigest(owner)), clock.currentTimeMillisUnsafe())
+        return refusal === undefined ? managed(owner, target, address, beside?.login) : Effect.fail(refusal)
       }
       if (
-        beside !== undefined || current.auth.direct_upstream === undefined || !mayBeToken(token) || known.has(owner) ||
-        password.isWithheld(owner) || isAdminToken(token) || isGeneratedKey(token) || isAdminKey(token)
+        beside !== undefined || current.auth.direct_upstream === undefined || !mayBeToken(token) || isOurs(token, owner)
       ) {
         return Effect.andThen(refusalTurn(address), Effect.fail(refused))
       }
@@ -155,13 +167,17 @@ export class Callers extends Context.Service<Callers, {
       identify: (token, target, address, beside) => {
         sync()
         const owner = digest(token)
-        if (newest === undefined || keys.has(owner) || notKeys.has(owner)) {
-          return identifyHere(token, owner, target, address, beside)
-        }
+        const logins = newest === undefined || beside?.login === undefined ? [] : credentialsOfLogin(beside.login) ?? []
+        const unknown = newest === undefined ? [] : [owner, ...logins.map(digest)].filter((each) =>
+          !keys.has(each) && !notKeys.has(each)
+        )
+        if (newest === undefined || unknown.length === 0) return identifyHere(token, owner, target, address, beside)
         return Effect.flatMap(Effect.mapError(newest, storeUnavailable), () => {
           sync()
-          if (notKeys.size >= maxUnknown) notKeys.delete(notKeys.values().next().value!)
-          notKeys.add(owner)
+          for (const each of unknown) {
+            if (notKeys.size >= maxUnknown) notKeys.delete(notKeys.values().next().value!)
+            notKeys.add(each)
+          }
           return identifyHere(token, owner, target, address, beside)
         })
       },

@@ -33,3 +33,25 @@ export const secretsOfToken = (token: string): ReadonlyArray<string> => {
   const bare = login.value.replace(/^bearer\s+/i, "")
   return bare === login.value ? [login.value] : [login.value, bare]
 }
+
+/** Words of a login that are looked at. Vendors' logins have one or two, signatures four. */
+const mostWords = 8
+
+/** The two halves of the credential of the scheme `Basic`. */
+const halvesOf = (word: string): ReadonlyArray<string> => {
+  const decoded = Buffer.from(word, "base64").toString()
+  const colon = decoded.indexOf(":")
+  return colon === -1 ? [] : [decoded.slice(0, colon), decoded.slice(colon + 1)].filter((half) => half !== "")
+}
+
+/**
+ * The credentials that a login's header may have: its value without the scheme, each of its words, and the halves of one of the scheme
+ * `Basic`; `undefined` for a value of more words than a login has. A header that was sent twice has both values with a comma between them.
+ */
+export const credentialsOfLogin = (token: string): ReadonlyArray<string> | undefined => {
+  const value = loginOfToken(token)?.value.trim() ?? ""
+  const bare = value.replace(/^(?:bearer|basic)\s+/i, "")
+  const words = bare.split(/[\s,]+/, mostWords + 1).filter((word) => word !== "")
+  if (words.length > mostWords) return undefined
+  return [...new Set([bare, ...words, ...(/^basic\s/i.test(value) ? words.flatMap(halvesOf) : [])])]
+}

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { hashPassword } from "../../src/accounts/AdminPassword.ts"
 import { Callers } from "../../src/accounts/Callers.ts"
 import { CredentialThrottles } from "../../src/accounts/CredentialThrottles.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
@@ -7,6 +8,7 @@ import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keysOf } from "../../src/config/rawConfig.ts"
 import { generateKey } from "../../src/config/secrets.ts"
+import { tokenOfLogin } from "../../src/domain/ownLogin.ts"
 import { withTransfer } from "../support/configServices.ts"
 
 const withCallers = (raw: RawConfig) =>
@@ -82,4 +84,39 @@ describe("a caller's credential", () => {
       yield* transfer.importConfig({ keys: ["stays"], auth: { removed_keys: [] } }, "replace")
       assert.lengthOf(removedOf(yield* store.currentRaw) ?? [], 1000)
     }).pipe(Effect.provide(withCallers({ keys: ["stays"] }))))
+})
+
+const loginBesides = (value: string, header = "authorization") => {
+  const login = tokenOfLogin({ header, value })
+  return Effect.flatMap(Callers, (callers) =>
+    Effect.map(
+      callers.identify("k", undefined, "192.0.2.1", { login }),
+      (caller) => caller._tag === "Managed" && caller.login === login
+    ))
+}
+
+describe("a login beside the gateway's key", () => {
+  it.effect("is none where it is a secret of the gateway, removed ones included", () =>
+    Effect.gen(function*() {
+      const password_hash = yield* hashPassword("the-password")
+      const claims = Buffer.from(JSON.stringify({ role: "admin", generation: 0 })).toString("base64url")
+      const secrets = ["k", "other", "was-removed", "the-admin-key", `eyJhbGciOiJIUzI1NiJ9.${claims}.c2ln`]
+      yield* Effect.gen(function*() {
+        yield* without("was-removed")
+        assert.strictEqual(yield* identify("was-removed"), "authentication_failed")
+        for (const secret of [...secrets, generateKey("gw"), generateKey("admin"), "the-password"]) {
+          for (const value of [`Bearer ${secret}`, `bearer  ${secret}`, secret, `${secret}, sk-ant-1`]) {
+            assert.isFalse(yield* loginBesides(value), value)
+          }
+          const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`
+          for (const value of [basic(`${secret}:`), basic(`user:${secret}`)]) assert.isFalse(yield* loginBesides(value))
+          assert.isFalse(yield* loginBesides(secret, "x-api-key"), secret)
+        }
+        assert.isFalse(yield* loginBesides(Array(10).fill("word").join(" ")))
+        for (const value of ["Bearer sk-ant-oat01-login", "Basic dXNlcjpwYXNz"]) assert.isTrue(yield* loginBesides(value))
+        assert.isTrue(yield* loginBesides("sk-ant-api03-key", "x-api-key"))
+      }).pipe(Effect.provide(
+        withCallers({ keys: ["k", "other", "was-removed"], admin: { password_hash } })
+      ))
+    }))
 })

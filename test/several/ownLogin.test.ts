@@ -103,6 +103,19 @@ describe("a login beside the gateway's key", () => {
     assert.match(farm.seen("mine").at(-1)?.headers["x-api-key"] as string, /^key-mine/)
   })
 
+  it("that is the gateway's key or the admin key reaches no server", async () => {
+    for (const secret of [businessKey, adminKey]) {
+      for (const headers of [{ authorization: `Bearer ${secret}` }, { "x-api-key": secret }]) {
+        const { length } = farm.seen("own")
+        const refused = await ask("own/m", { ...key, ...headers })
+        assert.deepStrictEqual([refused.status, refused.code], [401, "vendor_login_required"])
+        assert.lengthOf(farm.seen("own"), length)
+        assert.strictEqual((await ask("mine/m", { ...key, ...headers })).status, 200)
+        assert.match(farm.seen("mine").at(-1)?.headers["x-api-key"] as string, /^key-mine/)
+      }
+    }
+  })
+
   it("counts for nothing beside a wrong key", async () => {
     const wrong = { "x-gateway-key": "wrong" }
     for (const headers of [{ ...wrong, ...bearer }, { ...wrong, authorization: `Bearer ${businessKey}` }]) {
