@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isKeyId, keyId } from "../domain/identity.ts"
-import { allowsSome, resolveRoute, type RouteTable } from "../domain/routes.ts"
+import { allowsSome, meantRoute, type RouteTable } from "../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
 import { blankToUndefined } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
@@ -138,7 +138,7 @@ export const unknownFallbacks = Effect.fnUntraced(function*(
   const warnings: Array<string> = []
   yield* forEachCooperatively(records, ([id, { limits }]) => {
     limits.forEach(({ fallback }, place) => {
-      if (fallback === undefined || resolveRoute(table, "chat", fallback) !== undefined) return
+      if (fallback === undefined || meantRoute(table, "chat", fallback) !== undefined) return
       const field = `key_records.${id}.limits[${place}].fallback`
       if (table.config.mapped === undefined) faults.push(fault(field, "must name a model or a route"))
       else warnings.push(`${field} names no configured model and serves nothing unless the server lists it`)

@@ -57,7 +57,7 @@ export interface RoutedUpstream {
   /** In lower case, without `/`. */
   readonly name: string
   readonly driver: string
-  /** False while the operator has disabled it. Its models stay listed. */
+  /** False while the operator has disabled it: nobody can ask for models that only it has. */
   readonly enabled: boolean
   /** The configured models, in order. */
   readonly models: ReadonlyArray<RoutedModel>
@@ -127,7 +127,7 @@ export interface Target extends Listing {
   readonly weight?: number | undefined
 }
 
-/** What a name stands for. The flags come from the first target. */
+/** What a name stands for. The flags come from the first enabled target. */
 export interface Route extends Model {
   /** The id of the model, the route's name or the target's name, as configured. */
   readonly id: string
@@ -171,12 +171,14 @@ const routeTo = (
   { alsoOn, facts, hidden, spread, sticky, wait }: Partial<RouteOptions> & Pick<ConfiguredRoute, "facts" | "hidden"> =
     plainOptions
 ): Route => ({
-  ...targets[0]!.model,
+  ...(targets.find(({ enabled }) => enabled) ?? targets[0]!).model,
   id,
   targets,
   kind,
   ...(facts === undefined ? {} : { facts }),
-  ...((hidden ?? (kind !== "configured" && targets.every((target) => target.hidden === true))) ? { hidden: true } : {}),
+  ...((hidden ?? (kind !== "configured" && targets.every((target) => target.hidden === true || !target.enabled)))
+    ? { hidden: true }
+    : {}),
   options: { wait: wait ?? 0, alsoOn: alsoOn ?? [], spread: spread ?? "order", sticky }
 })
 
@@ -340,11 +342,21 @@ const familyRoute = ({ config, routes }: RouteTable, name: string): Route | unde
   return first !== undefined && isServer(first.driver) ? undefined : route
 }
 
-/**
- * Resolves a requested name, in this order: an id or a route, a target, an alias, the server's own name, a well-known model of the
- * endpoint, the mapping (messages), the families. A name that addresses an upstream has none of the last four meanings.
- */
+/** Whether one of a route's targets is enabled. */
+const isEnabled = ({ targets }: Pick<Route, "targets">): boolean => targets.some(({ enabled }) => enabled)
+
+/** Resolves a requested name (`meantRoute`). A name of which every target is disabled stands for nothing. */
 export const resolveRoute = (table: RouteTable, family: NameFamily, requested: string): Route | undefined => {
+  const route = meantRoute(table, family, requested)
+  return route !== undefined && isEnabled(route) ? route : undefined
+}
+
+/**
+ * What a name stands for by the configuration, disabled targets included, in this order: an id or a route, a target, an alias, the server's
+ * own name, a well-known model of the endpoint, the mapping (messages), the families. A name that addresses an upstream has none of the last
+ * four meanings.
+ */
+export const meantRoute = (table: RouteTable, family: NameFamily, requested: string): Route | undefined => {
   const name = normalizeModelName(requested)
   const route = resolveName(table, family, name)
   return route === undefined && name.startsWith(claudePrefix)
@@ -390,38 +402,54 @@ const mostNamed = 20
 
 const quoted = (names: Iterable<string>): Array<string> => Array.from(names, (name) => `"${name}"`)
 
-const modelsOf = (table: RouteTable, upstream: string): string => {
-  const targets = [...table.upstreams.get(upstream)?.values() ?? []]
-  if (targets.length === 0) return `the upstream "${upstream}" has no models`
-  const more = targets.length - mostNamed
-  const named = quoted(targets.slice(0, mostNamed).map(({ model }) => model.id)).join(", ")
-  return `the upstream "${upstream}" has ${named}${more > 0 ? ` and ${more} more` : ""}`
-}
+/** The models of an upstream that a caller may use by their names as targets. */
+const modelsOf = (
+  { upstreams }: RouteTable,
+  upstream: string,
+  allowed: AllowedRoutes | undefined
+): ReadonlyArray<string> =>
+  Array.from(upstreams.get(upstream)?.values() ?? []).flatMap((target) =>
+    target.enabled && target.hidden !== true && isAllowed(allowed, routeTo(targetName(target), [target], "target"))
+      ? [target.model.id]
+      : []
+  )
 
-const suggestion = (table: RouteTable, requested: string): string => {
+/** The nearest names that a caller may use. */
+const suggestion = (table: RouteTable, allowed: AllowedRoutes | undefined, requested: string): string => {
   const { aliases, listed, mapped, unnamed } = table.config
-  const models = listedRoutes(table).map(({ id }) => id)
-  const known = [...models, ...aliases.keys(), ...(listed?.has(unnamed) ? [] : mapped?.keys() ?? [])]
+  const others = [...aliases.keys(), ...(listed?.has(unnamed) ? [] : mapped?.keys() ?? [])].filter((name) => {
+    const route = resolveRoute(table, "chat", name)
+    return route !== undefined && isAllowed(allowed, route)
+  })
+  const known = [...listedRoutes(table, allowed).map(({ id }) => id), ...others]
   const near = quoted(nearest(requested.trim(), known, mostSuggested))
   return near.length === 0 ? "; GET /v1/models lists the models" : `; did you mean ${near.join(" or ")}?`
 }
 
+const hintFor = (table: RouteTable, allowed: AllowedRoutes | undefined, requested: string): string => {
+  const upstream = addressed(table, normalizeModelName(requested))
+  const models = upstream === undefined ? [] : modelsOf(table, upstream, allowed)
+  if (models.length === 0) return suggestion(table, allowed, requested)
+  const more = models.length - mostNamed
+  const named = quoted(models.slice(0, mostNamed)).join(", ")
+  return `: the upstream "${upstream}" has ${named}${more > 0 ? ` and ${more} more` : ""}`
+}
+
 /**
- * The error for an unknown name. It names the models of the upstream that the name addresses, or suggests the nearest names. `inPath`: the
- * name is all that the request is about.
+ * The error for a name that is unknown, or that the caller may not see. It names models that the caller may use alone: those of the upstream
+ * that the name addresses, or the nearest ones. `inPath`: the name is all that the request is about.
  */
 export const routeNotFound = (
   table: RouteTable,
+  allowed: AllowedRoutes | undefined,
   requested: string,
   { inPath, param = "model" }: { readonly param?: string; readonly inPath?: true } = {}
-): GatewayError => {
-  const upstream = addressed(table, normalizeModelName(requested))
-  const hint = upstream === undefined ? suggestion(table, requested) : `: ${modelsOf(table, upstream)}`
-  return gatewayError("model_not_found", `The model "${requested.slice(0, 200)}" does not exist${hint}`, {
-    param,
-    inPath
-  })
-}
+): GatewayError =>
+  gatewayError(
+    "model_not_found",
+    `The model "${requested.slice(0, 200)}" does not exist${hintFor(table, allowed, requested)}`,
+    { param, inPath }
+  )
 
 const nameFamilies: ReadonlyArray<NameFamily> = ["chat", "messages", "embeddings", "relayed"]
 
@@ -447,7 +475,7 @@ export const allowedRoutes = (table: RouteTable, models: Iterable<string>): Allo
     const upstream = addressed(table, normalizeModelName(written))
     if (upstream !== undefined && splitTarget(written).model === "*") upstreams.add(upstream)
     for (const family of nameFamilies) {
-      const route = resolveRoute(table, family, written)
+      const route = meantRoute(table, family, written)
       if (route === undefined) continue
       if (route.kind === "target") named.add(route.id)
       else names.add(route.id)
@@ -479,7 +507,7 @@ const serverList = ({ listed, unnamed }: RouteConfig): ReadonlyMap<string, Model
 }
 
 /**
- * Whether requests for a route reach a model. A native name that no entry maps is sent to a server as it is, and no model of the server
+ * Whether requests for a route reach a model, once one of its targets is enabled. A native name that no entry maps is sent to a server as it is, and no model of the server
  * has it if the server's list does not.
  */
 export const reachesModel = ({ config }: RouteTable, { targets }: Pick<Route, "targets">): boolean => {
@@ -519,7 +547,7 @@ const reachedServerModels = (table: RouteTable): ReadonlyArray<ServerRoute> => {
 
 /** All that can be asked for without the name of an upstream, in the order of lists, hidden models included. */
 export const cataloguedRoutes = (table: RouteTable): ReadonlyArray<Route> => [
-  ...[...table.routes.values()].filter((route) => reachesModel(table, route)),
+  ...[...table.routes.values()].filter((route) => isEnabled(route) && reachesModel(table, route)),
   ...reachedServerModels(table)
 ]
 
@@ -534,7 +562,7 @@ export interface OtherName {
 export const otherNames = (table: RouteTable): ReadonlyArray<OtherName> => {
   const found: Array<OtherName> = []
   const add = (name: string, kind: OtherName["kind"], route: Route | undefined) => {
-    if (route !== undefined && reachesModel(table, route)) found.push({ name, kind, route })
+    if (route !== undefined && isEnabled(route) && reachesModel(table, route)) found.push({ name, kind, route })
   }
   for (const name of table.config.aliases.keys()) {
     if (findNamed(table, name) === undefined) add(name, "alias", findConfigured(table, name))
@@ -550,16 +578,17 @@ export const otherNames = (table: RouteTable): ReadonlyArray<OtherName> => {
 export const listedRoutes = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Route> => {
   const shown: Array<Route> = []
   for (const route of table.routes.values()) {
-    if (route.hidden !== true && (allowed === undefined || allowed.names.has(route.id)) && reachesModel(table, route)) {
-      shown.push(route)
-    }
+    const isShown = route.hidden !== true && (allowed === undefined || allowed.names.has(route.id)) && isEnabled(route)
+    if (isShown && reachesModel(table, route)) shown.push(route)
   }
   shown.push(...serverModels(table, allowed))
   if (allowed === undefined || (allowed.named.size === 0 && allowed.upstreams.size === 0)) return shown
   for (const [upstream, targets] of table.upstreams) {
     for (const target of targets.values()) {
       const id = targetName(target)
-      if (target.hidden === true || !(allowed.upstreams.has(upstream) || allowed.named.has(id))) continue
+      if (target.hidden === true || !target.enabled || !(allowed.upstreams.has(upstream) || allowed.named.has(id))) {
+        continue
+      }
       shown.push(routeTo(id, [target], "target"))
     }
   }

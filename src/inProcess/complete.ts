@@ -73,7 +73,7 @@ const runCompletion = Effect.fnUntraced(function*<A>(
     return watch.ended(stats, undefined)
   })
   const model = resolveRoute(config.route_table, "chat", request.model)
-  if (model === undefined) return yield* routeNotFound(config.route_table, request.model)
+  if (model === undefined) return yield* routeNotFound(config.route_table, undefined, request.model)
   stats.model = model.id
   const noteFailure = (error: GatewayError) =>
     Effect.sync(() => {

@@ -60,20 +60,25 @@ const clockSlack = 60_000
 /** Keys that are loaded together; beyond this each request loads its key itself. */
 const maxLookUps = 10_000
 
+const allowed = new WeakMap<KeyRecord, readonly [GatewayConfig["route_table"], AllowedRoutes]>()
+
+/** What the `models` of a key allow by a configuration, which is read once for both; `undefined` for all models. */
+export const modelsOfKey = (
+  { key_records, route_table }: Pick<GatewayConfig, "key_records" | "route_table">,
+  key: string
+): AllowedRoutes | undefined => {
+  const record = key_records.get(key)
+  if (record?.models === undefined) return undefined
+  const known = allowed.get(record)
+  if (known?.[0] === route_table) return known[1]
+  const routes = allowedRoutes(route_table, record.models)
+  allowed.set(record, [route_table, routes])
+  return routes
+}
+
 /** The rights of keys, which do not depend on where usage is counted. */
 const rightsOf = (config: ConfigStore["Service"], clock: Clock.Clock) => {
-  const allowed = new WeakMap<KeyRecord, readonly [GatewayConfig["route_table"], AllowedRoutes]>()
-
-  const modelsOf = (key: string): AllowedRoutes | undefined => {
-    const current = config.now()
-    const record = current.key_records.get(key)
-    if (record?.models === undefined) return undefined
-    const known = allowed.get(record)
-    if (known?.[0] === current.route_table) return known[1]
-    const routes = allowedRoutes(current.route_table, record.models)
-    allowed.set(record, [current.route_table, routes])
-    return routes
-  }
+  const modelsOf = (key: string) => modelsOfKey(config.now(), key)
 
   return {
     countsTokens: (key: string) => countsTokens(config.now().key_records.get(key)?.limits ?? noLimits),

@@ -120,12 +120,12 @@ describe("names of a server's own form", () => {
   })
 
   it("are suggested for a misspelled one", () => {
-    const meant = (name: string) => routeNotFound(server, name).message
+    const meant = (name: string) => routeNotFound(server, undefined, name).message
     assert.match(meant("lava:latest"), /did you mean "llava:latest"\?$/)
     assert.match(meant("lava"), /did you mean "llava:latest"\?$/)
     assert.match(meant("qwen3-8"), /did you mean "Qwen\/Qwen3-8B"\?$/)
     const unlisted = tableOf({ mapped: new Map([["qwen2.5-coder:7b", small]]) })
-    assert.match(routeNotFound(unlisted, "qwen2.5-codr").message, /did you mean "qwen2.5-coder:7b"\?$/)
+    assert.match(routeNotFound(unlisted, undefined, "qwen2.5-codr").message, /did you mean "qwen2.5-coder:7b"\?$/)
   })
 })
 

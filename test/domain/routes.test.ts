@@ -4,6 +4,8 @@ import { familyModel, isServersOwnName, nativeModels } from "../../src/domain/mo
 import {
   allowedRoutes,
   allowsRoute,
+  allowsSome,
+  cataloguedRoutes,
   listedRoutes,
   makeRouteTable,
   type NameFamily,
@@ -43,8 +45,16 @@ const config = (changes: Partial<RouteConfig>): RouteConfig => ({
 const answerOf = (table: RouteTable, name: string, family: NameFamily = "chat") =>
   resolveRoute(table, family, name)?.targets.map((target) => `${target.upstream}/${target.model.id}`)
 
-/** The rules in the simplest form: every look-up scans the configuration. */
+/** The rules in the simplest form: every look-up scans the configuration. Without an enabled target a name stands for nothing. */
 const naive = (config: RouteConfig, family: NameFamily, requested: string): ReadonlyArray<string> | undefined => {
+  const targets = meant(config, family, requested)
+  const enabled = config.upstreams.filter(({ enabled }) => enabled)
+  return targets?.some((target) => enabled.some(({ name }) => target.startsWith(`${name}/`))) === true
+    ? targets
+    : undefined
+}
+
+const meant = (config: RouteConfig, family: NameFamily, requested: string): ReadonlyArray<string> | undefined => {
   const same = (one: string, other: string) => one.trim().toLowerCase() === other.trim().toLowerCase()
   const modelsOf = (upstream: RouteConfig["upstreams"][number]) => [
     ...(upstream.driver === "session" || upstream.name === "default" ? nativeModels.map(({ id }) => id) : []),
@@ -230,10 +240,52 @@ describe("routes", () => {
     const table = makeRouteTable(config({ upstreams: [upstream("claude-x", "a", "b"), upstream("gpt-y", ...many)] }))
     assert.isUndefined(answerOf(table, "claude-x/opus", "messages"))
     assert.strictEqual(
-      routeNotFound(table, "claude-x/opus").message,
+      routeNotFound(table, undefined, "claude-x/opus").message,
       `The model "claude-x/opus" does not exist: the upstream "claude-x" has "a", "b"`
     )
-    assert.match(routeNotFound(table, "gpt-y/z").message, /"m19" and 3 more$/)
+    assert.match(routeNotFound(table, undefined, "gpt-y/z").message, /"m19" and 3 more$/)
+  })
+
+  it("errors of unknown names tell only what the key may use", () => {
+    const table = makeRouteTable(config({
+      upstreams: [upstream("one", "plain", "plain-2", "other"), upstream("two", "plain-3")],
+      aliases: new Map([["plainly", "two/plain-3"], ["plains", "one/plain-2"]])
+    }))
+    const told = (models: ReadonlyArray<string>, name: string) =>
+      routeNotFound(table, allowedRoutes(table, models), name).message.replace(/^The model "[^"]*" does not exist/, "")
+    assert.strictEqual(told(["plain-2"], "plain"), `; did you mean "plain-2"?`)
+    assert.strictEqual(told(["one/plain-2"], "plain"), `; did you mean "one/plain-2" or "plains"?`)
+    assert.strictEqual(told(["other"], "plain"), "; GET /v1/models lists the models")
+    assert.strictEqual(told(["one/other"], "one/plain"), `: the upstream "one" has "other"`)
+    assert.strictEqual(told(["plain-3"], "one/plain-3"), "; GET /v1/models lists the models")
+  })
+
+  it("names that only a disabled upstream has stand for nothing until it is enabled, and a key may name them", () => {
+    const off = { ...upstream("off", "gone", "both"), enabled: false }
+    const disabled = config({
+      upstreams: [off, { ...upstream("on"), models: [{ id: "both", reasoning: true, search: true }] }],
+      routes: [{ name: "away", targets: ["off/gone"] }, { name: "mixed", targets: ["off/gone", "on/both"] }],
+      aliases: new Map([["alias", "gone"]])
+    })
+    const table = makeRouteTable(disabled)
+    const all = (table: RouteTable) => listedRoutes(table).map(({ id }) => id)
+    assert.deepStrictEqual(all(table), ["both", "mixed"])
+    assert.deepStrictEqual(cataloguedRoutes(table).map(({ id }) => id), ["both", "mixed"])
+    for (const name of ["gone", "off/gone", "off/both", "away", "alias"]) {
+      assert.isUndefined(resolveRoute(table, "chat", name), name)
+      assert.isTrue(allowsSome(table, name), name)
+    }
+    for (const name of ["gon", "off/x", "alia", "awa"]) {
+      assert.notMatch(routeNotFound(table, undefined, name).message, /"gone"|"alias"|"away"|upstream "off"/)
+    }
+    assert.deepInclude(resolveRoute(table, "chat", "both"), { reasoning: true, search: true })
+    assert.deepInclude(resolveRoute(table, "chat", "mixed"), { reasoning: true, search: true })
+    assert.deepStrictEqual(listedRoutes(table, allowedRoutes(table, ["off/*", "gone"])).map(({ id }) => id), [])
+    const enabled = makeRouteTable({
+      ...disabled,
+      upstreams: [upstream("off", "gone", "both"), disabled.upstreams[1]!]
+    })
+    assert.sameMembers(all(enabled), ["gone", "both", "away", "mixed"])
   })
 
   it("the targets of a native name keep the flags of that name", () => {

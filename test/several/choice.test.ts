@@ -4,6 +4,7 @@
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
+import { admin } from "../gateway/support.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import { untilHolds } from "../support/until.ts"
@@ -431,18 +432,32 @@ describe("a disabled upstream", () => {
     assert.deepStrictEqual(counts("one", "two"), [0, 1])
   })
 
-  it("keeps its models listed; where all are disabled the error names them", async () => {
-    await start(disabled("two")(disabled("one")(two())))
-    const told = await chat(gateway, "r")
-    assert.strictEqual(told.status, 503)
-    const { error } = JSON.parse(told.body)
-    assert.deepStrictEqual([error.code, error.message], [
-      "no_account_available",
-      `The model "r" is unavailable: its upstreams "one", "two" are disabled. Ask the gateway's operator.`
-    ])
-    const response = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${businessKey}` } })
-    const { data } = await response.json() as { readonly data: ReadonlyArray<{ readonly id: string }> }
-    assert.sameMembers(data.map(({ id }) => id).filter((id) => id.length === 1), ["m", "r"])
+  it("has no models until it is enabled: they are in no list, and their names are unknown", async () => {
+    const config = two()
+    await start(disabled("two")(disabled("one")(config)))
+    const headers = { authorization: `Bearer ${businessKey}` }
+    const get = async (path: string) => await fetch(gateway.url + path, { headers })
+    const lists = ["/v1/models", "/v1beta/models", "/msgcompat/v1/models", "/admin/models"]
+    const shown = async () =>
+      Promise.all(lists.map(async (path) => {
+        const { items, data = items, models = data } = path === "/admin/models"
+          ? await admin(gateway.url, "GET", path) as Record<string, Array<Record<string, string>>>
+          : await (await get(path)).json() as Record<string, Array<Record<string, string>>>
+        return models!.map(({ id, name = id }) => (name ?? "").replace("models/", "")).filter((id) => id.length === 1)
+      }))
+    assert.deepStrictEqual(await shown(), lists.map(() => []))
+    for (const way of ways) {
+      const [refused, unknown] = [await send(gateway, way, "r"), await send(gateway, way, "no-such-model")]
+      assert.strictEqual(refused.status, unknown.status, refused.body)
+      assert.match(refused.body, /The model \\?"r\\?" does not exist; /)
+    }
+    for (const path of ["/v1/models/r", "/v1beta/models/m", "/msgcompat/v1/models/r"]) {
+      assert.strictEqual((await get(path)).status, 404, path)
+    }
+    await change(gateway, withUpstream("two", { enabled: true }))
+    for (const ids of await shown()) assert.sameMembers(ids, ["m", "r"])
+    farm.answer("two", (request) => said("two", request))
+    assert.deepInclude(await send(gateway, ways[0]!, "r"), { status: 200, upstream: "two" })
   })
 })
 

@@ -76,6 +76,27 @@ describe("a key whose models name a route", () => {
     assert.deepStrictEqual([reply.status, reply.upstream], [200, "gpu"])
   })
 
+  it("hears of no other model in the errors of unknown names, in every API", async () => {
+    await start("smart")
+    for (const model of ["smal", "larg", "hosted/larg", "gpu/x", "upstream-cha", "smrt"]) {
+      for (const way of ways) {
+        const { body, status } = await send(gateway, way, model, { key })
+        assert.include([400, 404], status, body)
+        assert.include(body, "does not exist")
+        assert.notMatch(body, /"(?:small|large|upstream-chat|hosted|gpu)\\?"/, body)
+        if (model === "smrt") assert.match(body, /did you mean \\?"smart\\?"/)
+      }
+      for (const path of ["/v1/models", "/v1beta/models", "/msgcompat/v1/models"]) {
+        for (const name of [model, "large", "small"]) {
+          const response = await fetch(`${gateway.url}${path}/${name}`, { headers: { authorization: `Bearer ${key}` } })
+          assert.strictEqual(response.status, 404, path)
+          assert.notMatch(await response.text(), /mean [^?]*(?:small|large|upstream-chat)|has "/)
+        }
+      }
+    }
+    assert.include((await send(gateway, ways[0]!, "smal", { key: "free" })).body, "small")
+  })
+
   it("sees the route in the lists, and no target", async () => {
     await start("smart")
     const get = async (path: string) => {

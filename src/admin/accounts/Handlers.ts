@@ -12,7 +12,7 @@ import { accountIn, unknownAccount } from "../../config/entries/accountEdits.ts"
 import { AccountEntries } from "../../config/entries/AccountEntries.ts"
 import { isJsonObject } from "../../config/json.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { resolveRoute, routeNotFound } from "../../domain/routes.ts"
+import { meantRoute, routeNotFound } from "../../domain/routes.ts"
 import { payloadReader } from "../../http/jsonBody.ts"
 import { respond } from "../../http/reply.ts"
 import { CurrentRequest } from "../../http/RequestContext.ts"
@@ -98,9 +98,9 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
   const testModel = Effect.fnUntraced(function*(named: string | null | undefined) {
     const modelName = named ?? defaultModel
     const { route_table } = store.now()
-    const model = resolveRoute(route_table, "chat", modelName)
+    const model = meantRoute(route_table, "chat", modelName)
     if (model === undefined && named !== null && named !== undefined) {
-      return yield* routeNotFound(route_table, modelName)
+      return yield* routeNotFound(route_table, undefined, modelName)
     }
     return { model, modelName, requestId: (yield* CurrentRequest).id }
   })

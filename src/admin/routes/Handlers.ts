@@ -32,7 +32,7 @@ const rehearsalOf = (
 ): Effect.Effect<Rehearsal, GatewayError> => {
   const route = resolveRoute(route_table, "chat", asked)
   if (route === undefined) {
-    return Effect.fail(invalidRequest(`route: ${routeNotFound(route_table, asked).message}`, "route"))
+    return Effect.fail(invalidRequest(`route: ${routeNotFound(route_table, undefined, asked).message}`, "route"))
   }
   const names = new Map(route.targets.map((target) => [normalizeModelName(targetName(target)), targetName(target)]))
   const found = without.map((written) =>

@@ -5,7 +5,7 @@
 import type * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { allowsSome, resolveRoute } from "../../domain/routes.ts"
+import { allowsSome, meantRoute } from "../../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../../domain/time.ts"
 import type { GatewayConfig } from "../GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../json.ts"
@@ -74,7 +74,7 @@ const unknownFallback = (
   if (!Array.isArray(limits)) return undefined
   const place = limits.findIndex((limit: Schema.Json) => {
     const fallback = isJsonObject(limit) ? limit["fallback"] : undefined
-    return typeof fallback === "string" && resolveRoute(route_table, "chat", fallback) === undefined
+    return typeof fallback === "string" && meantRoute(route_table, "chat", fallback) === undefined
   })
   if (place === -1) return undefined
   const field = `key_records.${id}.limits[${place}].fallback`

@@ -173,7 +173,7 @@ export const GenerateHandlers = groupRoutes(
           const current = config.now()
           const model = resolveRoute(current.route_table, "chat", requested)
           return model === undefined || !isAllowed(allowed, model)
-            ? Effect.fail(routeNotFound(current.route_table, requested, { inPath: true }))
+            ? Effect.fail(routeNotFound(current.route_table, allowed, requested, { inPath: true }))
             : Effect.succeed(
               respond(
                 endpoints.getModel,

@@ -123,7 +123,7 @@ export const MessagesHandlers = groupRoutes(
           const { route_table } = current
           const entry = findMessagesModel(route_table, catalogueOf(current), allowed, params.id)
           return entry === undefined
-            ? Effect.fail(routeNotFound(route_table, params.id, { inPath: true, param: "id" }))
+            ? Effect.fail(routeNotFound(route_table, allowed, params.id, { inPath: true, param: "id" }))
             : Effect.succeed(respond(endpoints.getModel, entry))
         })
     } satisfies HandlersOf<typeof MessagesGroup>

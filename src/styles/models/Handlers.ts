@@ -109,7 +109,7 @@ export const ModelsHandlers = groupRoutes(
           const { route_table } = current
           const route = resolveRoute(route_table, "chat", params.id)
           if (route === undefined || !isAllowed(visible.allowed, route)) {
-            return Effect.fail(routeNotFound(route_table, params.id, { inPath: true }))
+            return Effect.fail(routeNotFound(route_table, visible.allowed, params.id, { inPath: true }))
           }
           const facts = catalogueOf(current).factsOf(route)
           const text = isAnthropicForm(request.headers)

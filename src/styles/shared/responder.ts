@@ -27,6 +27,7 @@ import { CurrentCaller, CurrentRequest } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { WorkLimit } from "../../http/WorkLimit.ts"
 import { ServerFindings } from "../../upstream/ServerFindings.ts"
+import { modelsOfKey } from "../../usage/KeyLimits.ts"
 
 /** The running request. Its configuration is the one in effect when its model was found. */
 export interface RunningRequest {
@@ -65,13 +66,13 @@ export interface MadeTogether {
 
 /** Finds the route of the requested name and notes both names in the request's stats. Returns the error for an unknown name. */
 export const findModel = (
-  { config, stats }: RunningRequest,
+  { config, request: { key }, stats }: RunningRequest,
   requested: string,
   family: NameFamily = "chat"
 ): Route | GatewayError => {
   stats.requestedModel = requested
   const model = resolveRoute(config.route_table, family, requested)
-  if (model === undefined) return routeNotFound(config.route_table, requested)
+  if (model === undefined) return routeNotFound(config.route_table, modelsOfKey(config, key), requested)
   stats.model = model.id
   return model
 }
