@@ -10,6 +10,7 @@
  * and a call that refuses waiters costs O(log n) for each of them.
  */
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
+import { triedAfter } from "./backOff.ts"
 import { AccountOrder, type PoolChoice, type Ranked } from "./choice.ts"
 import { Heap, type HeapEntry, heapEntry } from "./heap.ts"
 import {
@@ -80,6 +81,7 @@ class SlotNode<A> implements Ranked, Slot<A> {
   /** What is known of its health, and the state that follows of that and its budgets: at a budget, it cools until the window ends. */
   health: SlotState = "ready"
   healthUntil = 0
+  stated = 0
   state: SlotState = "ready"
   until = 0
   spent = 0
@@ -142,6 +144,8 @@ export class PoolState<A> implements QueuedPool<A> {
   readonly #alone: ReadonlyArray<PoolState<A>> = [this]
   /** Places of waiters that wait elsewhere while this pool is skipped. */
   readonly #parked = new Set<Place<A>>()
+  /** Accounts that one request has begun to try, whose waiters are not yet told. */
+  #tried: Array<SlotNode<A>> = []
   skipped: Skipped = "no"
   readonly holding: QueuedPool<A>["holding"] = new Set()
   #open = true
@@ -266,10 +270,14 @@ export class PoolState<A> implements QueuedPool<A> {
     return this.#queue.late(waiter)
   }
 
-  /** Takes an account out of rotation: until `until` (`cooling`), or to be tried again at `until` (`out`). */
-  suspend(slot: Slot<A>, state: "cooling" | "out", until: number): void {
+  /**
+   * Takes an account out of rotation: until `until` (`cooling`), or to be tried again at `until` (`out`). Of a cooling account whose upstream
+   * wants no request until `stated`, one request gets a slot at `until`, and one every `triedAfter` from then on, unless it is restored.
+   */
+  suspend(slot: Slot<A>, state: "cooling" | "out", until: number, stated: number = until): void {
     const node = slot as SlotNode<A>
     if (!node.member) return
+    node.stated = state === "cooling" && stated > until ? stated : 0
     this.#setState(node, state, until)
     if (node.queue !== undefined) this.#refuse(node.queue)
     this.#refuseShared()
@@ -279,7 +287,9 @@ export class PoolState<A> implements QueuedPool<A> {
   /** Puts an account back into rotation. */
   restore(slot: Slot<A>): void {
     const node = slot as SlotNode<A>
-    if (!node.member || node.health === "ready") return
+    if (!node.member) return
+    node.stated = 0
+    if (node.health === "ready") return
     this.#setState(node, "ready", 0)
     this.#queue.serve()
   }
@@ -309,6 +319,7 @@ export class PoolState<A> implements QueuedPool<A> {
    * Those stay out, and are not due again, until `suspend` or `restore`.
    */
   recover(now: number): ReadonlyArray<Slot<A>> {
+    this.#queue.now = now
     if (this.#spent <= now) this.#spent = 0
     for (let first = this.#cooling.peek(); first !== undefined && first.key <= now; first = this.#cooling.peek()) {
       first.value.spent = 0
@@ -415,6 +426,7 @@ export class PoolState<A> implements QueuedPool<A> {
     this.#members.delete(slot.key)
     slot.member = false
     slot.spent = 0
+    slot.stated = 0
     this.#setState(slot, "ready", 0)
     if (slot.inUse > 0) this.#draining.set(slot.key, slot)
     if (slot.queue !== undefined) this.#refuse(slot.queue)
@@ -561,7 +573,26 @@ export class PoolState<A> implements QueuedPool<A> {
     slot.lastGiven = ++this.#given
     this.#order.given(slot)
     this.#place(slot)
+    if (slot.stated > 0) this.#try(slot)
     return slot
+  }
+
+  /** Lets no other request than the one that was just granted use an account whose upstream wants none yet. */
+  #try(slot: SlotNode<A>): void {
+    const { now, tried } = this.#queue
+    if (slot.stated <= now) {
+      slot.stated = 0
+      return
+    }
+    this.#setState(slot, "cooling", Math.min(slot.stated, now + triedAfter))
+    this.#tried.push(slot)
+    tried.add(this)
+  }
+
+  refuseTried(): void {
+    for (const { queue } of this.#tried) if (queue !== undefined) this.#refuse(queue)
+    this.#tried = []
+    this.#refuseShared()
   }
 
   giveBack(given: Slot<A> | undefined): void {

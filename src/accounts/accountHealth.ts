@@ -18,7 +18,7 @@ import { type AccountHealth, classify } from "../domain/classifyUpstreamFailure.
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { MoveCause } from "../domain/warmth.ts"
-import { type Fault, stateAfter, suspensionFor } from "./backOff.ts"
+import { type Fault, stateAfter, type Suspension, suspensionFor } from "./backOff.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import type { Slot, SlotState } from "./PoolState.ts"
 
@@ -95,7 +95,7 @@ interface SlotStates {
   /** The earliest time at which `recover` has work; infinity without any. */
   readonly nextRecovery: () => number
   readonly restore: (slot: AccountSlot) => void
-  readonly suspend: (slot: AccountSlot, state: Exclude<SlotState, "ready">, until: number) => void
+  readonly suspend: (slot: AccountSlot, state: Exclude<SlotState, "ready">, until: number, stated: number) => void
 }
 
 /** Makes the keeper of the accounts' health; the scope ends it. `probe` tries an account. */
@@ -120,9 +120,10 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
     state.restore(slot)
   }
 
-  const suspend = (slot: AccountSlot, fault: Fault, count: number, delay: number, clock: Clock) => {
+  const suspend = (slot: AccountSlot, fault: Fault, count: number, { delay, stated }: Suspension, clock: Clock) => {
     const account = slot.account
-    state.suspend(slot, stateAfter(fault), monotonicMillis(clock) + delay)
+    const now = monotonicMillis(clock)
+    state.suspend(slot, stateAfter(fault), now + delay, now + stated)
     wake()
     return logSuspension(notices, account, stateAfter(fault), account.reasonFor(fault), delay, count)
   }
@@ -135,11 +136,12 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
         if (slot.state === "out" && next === "cooling") return Effect.void
         if (fresh || (slot.state !== "out" && next === "out")) {
           const count = account.failed(fault)
-          return suspend(slot, fault, count, suspensionFor(fault, count, retryAfter, random).delay, clock)
+          return suspend(slot, fault, count, suspensionFor(fault, count, retryAfter, random), clock)
         }
         if (slot.state !== "cooling" || retryAfter === undefined) return Effect.void
-        const { delay } = suspensionFor(fault, 1, retryAfter, random)
-        if (monotonicMillis(clock) + delay > slot.until) state.suspend(slot, "cooling", monotonicMillis(clock) + delay)
+        const { delay, stated } = suspensionFor(fault, 1, retryAfter, random)
+        const now = monotonicMillis(clock)
+        if (now + stated > Math.max(slot.until, slot.stated)) state.suspend(slot, "cooling", now + delay, now + stated)
         return Effect.void
       }))
 
@@ -181,7 +183,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
             const { fault, faults } = slot.account
             // A try that failed for another reason says nothing about the account: the next try comes after the same delay.
             if (!slot.member || !isDue(slot) || fault === undefined) return Effect.void
-            return suspend(slot, fault, faults, suspensionFor(fault, faults, undefined, random).delay, clock)
+            return suspend(slot, fault, faults, suspensionFor(fault, faults, undefined, random), clock)
           }))
       )
     })

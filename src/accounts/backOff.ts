@@ -14,11 +14,18 @@ export const proxyFailed = "the upstream refuses its login, or its proxy fails"
 /** What takes an account out of rotation. */
 export type Fault = Exclude<AccountHealth, "none" | "token_expired">
 
-/** Out of rotation for `delay` milliseconds; an `out` account returns only after a successful try. */
-interface Suspension {
+/**
+ * Out of rotation for `delay` milliseconds; an `out` account returns only after a successful try. `stated` is for how many milliseconds the
+ * upstream wants no request: beyond `delay`, one request at a time tries the account.
+ */
+export interface Suspension {
   readonly state: "cooling" | "out"
   readonly delay: number
+  readonly stated: number
 }
+
+/** Milliseconds after which one request tries an account whose upstream states a longer wait, which may be a mistake of its server. */
+export const triedAfter = 3_600_000
 
 interface BackOff {
   readonly state: Suspension["state"]
@@ -73,7 +80,7 @@ export const reasonFor = (fault: Fault): string => backOff[fault].reason
 
 /**
  * The suspension after the `count`-th fault of one kind in a row. For a cool-down, the upstream's `retryAfter` (seconds) is the
- * delay, which only `longestStated` bounds; otherwise the delay doubles with each fault up to the longest. `random` is in [0, 1).
+ * delay, up to `triedAfter`, and `longestStated` bounds what it states; otherwise the delay doubles with each fault up to the longest. `random` is in [0, 1).
  */
 export const suspensionFor = (
   fault: Fault,
@@ -82,8 +89,10 @@ export const suspensionFor = (
   random: number
 ): Suspension => {
   const { first, longest, longestStated, state } = backOff[fault]
-  const delay = state === "cooling" && retryAfter !== undefined
-    ? Math.min(Math.max(0, retryAfter * 1_000), longestStated)
-    : Math.min(first * 2 ** Math.min(count - 1, 30) * (1 + jitter * random), longest)
-  return { state, delay: Math.round(delay) }
+  const stated = Math.round(
+    state === "cooling" && retryAfter !== undefined
+      ? Math.min(Math.max(0, retryAfter * 1_000), longestStated)
+      : Math.min(first * 2 ** Math.min(count - 1, 30) * (1 + jitter * random), longest)
+  )
+  return { state, delay: Math.min(stated, triedAfter), stated }
 }

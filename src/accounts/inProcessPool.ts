@@ -98,7 +98,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     const slot = slotOf(account)
     return slot === undefined || slot.health !== "cooling" || account.fault !== "rate_limited"
       ? 0
-      : Math.ceil(slot.healthUntil - now() + clock.currentTimeMillisUnsafe())
+      : Math.ceil(Math.max(slot.healthUntil, slot.stated) - now() + clock.currentTimeMillisUnsafe())
   }
   /** Keeps what is known of an account for the next start. */
   const keep = (account: PooledAccount) =>
@@ -116,8 +116,8 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     const left = state.pausedUntil - clock.currentTimeMillisUnsafe()
     if (left <= 0) return
     account.failed("rate_limited")
-    const { delay } = suspensionFor("rate_limited", 1, left / 1_000, 0)
-    poolOf(slot)?.suspend(slot, "cooling", now() + delay)
+    const { delay, stated } = suspensionFor("rate_limited", 1, left / 1_000, 0)
+    poolOf(slot)?.suspend(slot, "cooling", now() + delay, now() + stated)
   }
 
   shell.quotas.changed = (account) => {
@@ -134,7 +134,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
         // At its budget it returns later.
         if (slot.state === "cooling") health.wake()
       },
-      suspend: (slot, is, until) => poolOf(slot)?.suspend(slot, is, until)
+      suspend: (slot, is, until, stated) => poolOf(slot)?.suspend(slot, is, until, stated)
     },
     ({ account }) =>
       Effect.flatMap(
@@ -320,7 +320,11 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     )
     if ("_tag" in waiter) return Effect.fail(waiter)
     hold(waiter)
-    if (waiter.state === "granted") return Effect.succeed(waiter)
+    if (waiter.state === "granted") {
+      // The request tries an account that returns for it alone.
+      if (waiter.slot?.state === "cooling") health.wake()
+      return Effect.succeed(waiter)
+    }
     if (patience <= 0) {
       state.close(waiter)
       return Effect.fail({ _tag: "Late" })

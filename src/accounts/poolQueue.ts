@@ -28,6 +28,8 @@ export interface Slot<out A> {
   /** Its state apart from its budgets. */
   readonly health: SlotState
   readonly healthUntil: number
+  /** Until when its upstream wants no request, in milliseconds; 0 if that is no later than `healthUntil`. */
+  readonly stated: number
   /** When the window of a used-up budget ends, in milliseconds; 0 while its budgets have something left. */
   readonly spent: number
   /** False once the account has left the configuration; its leases run to their end. */
@@ -98,6 +100,8 @@ export interface QueuedPool<A> {
   /** Takes the slot for a purpose, of the preferred account if that has one; `undefined` for a direct caller, who needs no account. */
   take(queue: Places<A>, preferred: string | undefined): Slot<A> | undefined
   giveBack(slot: Slot<A> | undefined): void
+  /** Refuses the waiters of accounts that one request tries, as far as no account serves them in time. */
+  refuseTried(): void
   /** The oldest place that the pool can serve now. */
   next(): Place<A> | undefined
   /** Whether requests that have another pool leave this one out. `probe`: from the next grant on. */
@@ -201,6 +205,10 @@ class WaiterNode<A> extends Place<A> implements Waiter<A> {
 export class PoolQueue<A> {
   /** The most slots in use over all pools. */
   limit = Number.POSITIVE_INFINITY
+  /** The time of the last request or recovery, in milliseconds. */
+  now = 0
+  /** Pools of which waiters may have lost an account that one request tries. */
+  readonly tried = new Set<QueuedPool<A>>()
   /** All waiters, in the order of arrival. */
   readonly waiters = new Set<WaiterNode<A>>()
   /** By name. */
@@ -229,6 +237,7 @@ export class PoolQueue<A> {
     about: string,
     { hold, preferred, spread }: Choice = inOrder
   ): WaiterNode<A> | Refusal {
+    this.now = now
     const deadline = now + patience
     const able: Array<QueuedPool<A>> = []
     const queues: Array<Places<A>> = []
@@ -501,6 +510,8 @@ export class PoolQueue<A> {
       this.#give(waiter, pools[chosen]!, queues[chosen]!)
       this.#outcomes.push([waiter, undefined])
     }
+    for (const pool of this.tried) pool.refuseTried()
+    this.tried.clear()
     if (this.#outcomes.length > 0 && !this.#notifying) this.#notify()
   }
 

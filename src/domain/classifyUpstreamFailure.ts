@@ -8,6 +8,7 @@ import type { FailureClass } from "./FailureClass.ts"
 import { type ErrorCode, errorTable, type GatewayError, gatewayError } from "./GatewayError.ts"
 import { isOfAccount, passedError, type Passing } from "./passedError.ts"
 import { messageLimit, redactMessage, shorten } from "./redact.ts"
+import { longestWait } from "./statedTime.ts"
 import type { UpstreamFailure } from "./UpstreamFailure.ts"
 
 export type { FailureClass }
@@ -507,7 +508,7 @@ export const rules: ReadonlyArray<Rule> = [
 const defaultRetryAfter = 1
 
 /** The longest `Retry-After` in seconds that callers get, 30 days; the shortest is 1. */
-export const longestRetryAfter = 30 * 24 * 3_600
+export const longestRetryAfter = longestWait / 1_000
 
 const limits: ReadonlySet<FailureClass> = new Set<FailureClass>(["rate_limited", "quota_exhausted"])
 

@@ -5,6 +5,7 @@
  * Servers send these at their own discretion. A value that is no number, is negative, or comes without a reset is left out.
  */
 import { isRecord, type JsonRecord } from "./json.ts"
+import { countdownOf, longestWait, momentOf } from "./statedTime.ts"
 import { parseTimestamp } from "./time.ts"
 
 /** `low` from 80 % on. */
@@ -33,8 +34,16 @@ export type LimitHeaders = Readonly<Record<string, string>>
 /** The windows that are kept of an account. */
 export const mostWindows = 16
 
-/** The latest time that a server may state, in milliseconds from now. */
-const latest = 30 * 24 * 3_600_000
+const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/**
+ * The length of a window in milliseconds: it resets no later than that from now. Windows that name what they count are those of a minute or
+ * of a day, which may have 25 hours.
+ */
+const lengthOf = (window: string): number => {
+  const [, count, unit = ""] = /^(\d+)([mhd])/.exec(window) ?? []
+  return count === undefined ? 25 * 3_600_000 : Math.min(longestWait, Number(count) * units[unit]!)
+}
 
 const lowFrom = 0.8
 
@@ -47,20 +56,26 @@ const numberOf = (value: unknown): number | undefined => {
 const durationParts =
   /^(?:(\d{1,4})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/
 
-/** Milliseconds of a duration such as `6m0s`, `12ms` or `7.5s`, or of a number of seconds. */
+/** Milliseconds of a duration such as `6m0s`, `12ms` or `7.5s`. */
 const durationOf = (text: string): number | undefined => {
-  const seconds = numberOf(text)
-  if (seconds !== undefined) return seconds * 1_000
   const found = text.trim() === "" ? null : durationParts.exec(text.trim())
   if (found === null) return undefined
   const [days, hours, minutes, rest, millis] = found.slice(1).map((part) => Number(part ?? 0))
   return (((days! * 24 + hours!) * 60 + minutes!) * 60 + rest!) * 1_000 + millis!
 }
 
-/** A time in Unix seconds, as milliseconds. */
-const unixSeconds = (value: unknown): number | undefined => {
+/** A time in Unix seconds or milliseconds, as milliseconds. */
+const unixTime = (value: unknown): number | undefined => {
+  const time = numberOf(value)
+  return time === undefined ? undefined : momentOf(time)
+}
+
+/** Milliseconds of a countdown of a window: a duration, or a number of seconds. */
+const countdownTo = (value: unknown, window: string, now: number): number | undefined => {
   const seconds = numberOf(value)
-  return seconds === undefined ? undefined : Math.round(seconds * 1_000)
+  if (seconds !== undefined) return countdownOf(seconds, lengthOf(window), now)
+  const duration = typeof value === "string" ? durationOf(value) : undefined
+  return duration === undefined ? undefined : Math.min(lengthOf(window), duration)
 }
 
 /** What a source says of a window; the rest follows from it. */
@@ -83,7 +98,7 @@ const windowOf = (
   now: number
 ): QuotaWindow | undefined => {
   if (used === undefined || resetsAt === undefined) return undefined
-  const resets = Math.ceil(Math.min(resetsAt, now + latest))
+  const resets = Math.ceil(Math.min(resetsAt, now + lengthOf(window)))
   const share = resets <= now ? 0 : Math.min(1, used)
   const isExhausted = resets > now && (isOpen === undefined ? share >= 1 : !isOpen)
   return {
@@ -113,14 +128,15 @@ const codexWindow = (minutes: number | undefined): string =>
 
 const ofCodex = (percent: unknown, minutes: unknown, resetAt: unknown, resetAfter: unknown, now: number): Stated => {
   const used = numberOf(percent)
-  const after = numberOf(resetAfter)
   const length = numberOf(minutes)
+  const window = codexWindow(length)
+  const after = countdownTo(resetAfter, window, now)
   return {
-    window: codexWindow(length),
+    window,
     model: null,
     used: length === undefined || used === undefined ? undefined : used / 100,
     // The time beats the countdown.
-    resetsAt: unixSeconds(resetAt) ?? (after === undefined ? undefined : now + after * 1_000)
+    resetsAt: unixTime(resetAt) ?? (after === undefined ? undefined : now + after)
   }
 }
 
@@ -134,7 +150,7 @@ const statedBy = (name: string, headers: LimitHeaders, model: string, now: numbe
       window,
       model: ofClass ?? null,
       used: numberOf(value),
-      resetsAt: unixSeconds(headers[`anthropic-ratelimit-unified-${window}-reset`]),
+      resetsAt: unixTime(headers[`anthropic-ratelimit-unified-${window}-reset`]),
       isOpen: status === undefined ? undefined : status !== "rejected"
     }
   }
@@ -149,7 +165,7 @@ const statedBy = (name: string, headers: LimitHeaders, model: string, now: numbe
   if (unit !== undefined) {
     const limit = numberOf(value)
     const remaining = numberOf(headers[`x-ratelimit-remaining-${unit}`])
-    const duration = durationOf(headers[`x-ratelimit-reset-${unit}`] ?? "")
+    const duration = countdownTo(headers[`x-ratelimit-reset-${unit}`], unit, now)
     return {
       window: unit,
       model,
@@ -258,13 +274,15 @@ export const retryInfoOf = (error: JsonRecord): number | undefined => {
 /** Seconds until the latest reset that the body of a refusal states; `undefined` if it states none that is to come. */
 export const resetOfError = (body: unknown, now: number): number | undefined => {
   const error = errorOf(body)
-  const seconds = [numberOf(error["resets_in_seconds"]), retryInfoOf(error)].filter((each) => each !== undefined)
+  const after = numberOf(error["resets_in_seconds"])
+  const seconds = [after === undefined ? undefined : countdownOf(after, longestWait, now) / 1_000, retryInfoOf(error)]
+    .filter((each) => each !== undefined)
   const times = [
-    unixSeconds(error["resets_at"]),
+    unixTime(error["resets_at"]),
     isDailyQuota(error) ? pacificMidnight(now) : undefined
   ].flatMap((time) => time === undefined ? [] : (time - now) / 1_000)
   const most = Math.max(...seconds, ...times)
-  return most > 0 ? Math.min(most, latest / 1_000) : undefined
+  return most > 0 ? Math.min(most, longestWait / 1_000) : undefined
 }
 
 /** A window as it is at a time: empty once its reset has passed. */

@@ -15,6 +15,7 @@ import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { Shutdown } from "../config/clock/Shutdown.ts"
 import type { UpstreamTls } from "../config/tls.ts"
 import { longestRetryAfter } from "../domain/classifyUpstreamFailure.ts"
+import { countdownOf, longestWait } from "../domain/statedTime.ts"
 import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
@@ -224,13 +225,18 @@ export class Exchange {
 
   /**
    * Seconds that the `Retry-After` header asks for (RFC 9110 10.2.3), as a number of up to 10 digits or a date, clamped to 1 second to
-   * 30 days; without it those of `retry-after-ms`. `undefined` for anything else. `now` is the wall clock in milliseconds.
+   * 30 days; a larger number is a moment in Unix time or milliseconds (`countdownOf`); without it those of `retry-after-ms`. `undefined` for anything else. `now` is the wall clock in milliseconds.
    */
   retryAfter(now: number): number | undefined {
     const text = this.header("retry-after")?.trim() ?? ""
     if (text.length > 100) return undefined
     const clamp = (seconds: number) => Math.min(longestRetryAfter, Math.max(1, Math.ceil(seconds)))
-    if (/^\d{1,10}$/.test(text)) return clamp(Number(text))
+    if (/^(?:\d{1,10}|[1-9]\d{12})$/.test(text)) {
+      const stated = Number(text)
+      // Some servers send the milliseconds of the other header in both.
+      const isMillis = stated >= 1_000 && stated === this.retryAfterMs()
+      return clamp((isMillis ? stated : countdownOf(stated, longestWait, now)) / 1_000)
+    }
     const date = httpDate.test(text) ? Date.parse(text.endsWith("GMT") ? text : `${text} GMT`) : Number.NaN
     if (!Number.isNaN(date)) return clamp((date - now) / 1000)
     const millis = text === "" ? this.retryAfterMs() : undefined

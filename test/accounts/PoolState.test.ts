@@ -54,8 +54,9 @@ const compare = (first: Limits, ops: ReadonlyArray<Op>) => {
       }
       case "Suspend": {
         const slot = pool.get(op.key)
-        if (slot !== undefined) pool.suspend(slot, op.state, now + op.delay)
-        expected = naive.setState(op.key, op.state, now + op.delay)
+        const stated = now + op.delay + op.further
+        if (slot !== undefined) pool.suspend(slot, op.state, now + op.delay, stated)
+        expected = naive.setState(op.key, op.state, now + op.delay, stated)
         break
       }
       case "Restore": {

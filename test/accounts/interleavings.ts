@@ -14,11 +14,14 @@ export interface Choosing {
   readonly ranks: Readonly<Record<string, { readonly priority: number; readonly weight: number }>>
 }
 
+/** For how many milliseconds beyond a delay an upstream wants no request. */
+export const further = fc.constantFrom(0, 0, 60, 10_000_000)
+
 /** An operation on a pool. */
 export type Op =
   | { readonly _tag: "Request"; readonly leaseRequest: LeaseRequest }
   | { readonly _tag: "Close"; readonly nth: number }
-  | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number }
+  | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number; readonly further: number }
   | { readonly _tag: "Restore"; readonly key: string }
   | { readonly _tag: "Advance"; readonly by: number }
   | { readonly _tag: "Clean"; readonly key: string; readonly cleaning: boolean }
@@ -59,7 +62,8 @@ export const op: fc.Arbitrary<Op> = fc.oneof(
       _tag: fc.constant("Suspend" as const),
       key,
       state: fc.constantFrom("cooling" as const, "out" as const),
-      delay: fc.integer({ min: 0, max: 90 })
+      delay: fc.integer({ min: 0, max: 90 }),
+      further
     })
   },
   { weight: 1, arbitrary: fc.record({ _tag: fc.constant("Restore" as const), key }) },

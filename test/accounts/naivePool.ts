@@ -6,6 +6,7 @@ export interface NaiveAccount {
   inUse: number
   state: SlotState
   until: number
+  stated: number
   lastGiven: number
   cleaning: boolean
   enabled: boolean
@@ -34,6 +35,7 @@ export class NaivePool {
   running = new Map<number, NaiveAccount | undefined>()
   given = 0
   arrived = 0
+  now = 0
 
   constructor(limits: Limits) {
     this.limits = limits
@@ -97,6 +99,9 @@ export class NaivePool {
       return
     }
     account.inUse++
+    if (account.stated > this.now) {
+      Object.assign(account, { state: "cooling", until: Math.min(account.stated, this.now + 3_600_000) })
+    }
     account.lastGiven = ++this.given
     this.running.set(id, account)
     outcomes.given.push([id, account.key])
@@ -105,20 +110,27 @@ export class NaivePool {
   /** Rejects the waiters that no account can serve in time, then serves the first waiter that can be served, repeatedly. */
   serve(): Outcomes {
     const outcomes: Outcomes = { given: [], refused: new Map() }
-    this.waiters = this.waiters.filter((waiter) => {
-      const refusal = this.hopeless(waiter.leaseRequest, waiter.deadline)
-      if (refusal !== undefined) outcomes.refused.set(waiter.id, refusal)
-      return refusal === undefined
-    })
+    const refuse = () => {
+      this.waiters = this.waiters.filter((waiter) => {
+        const refusal = this.hopeless(waiter.leaseRequest, waiter.deadline)
+        if (refusal !== undefined) outcomes.refused.set(waiter.id, refusal)
+        return refusal === undefined
+      })
+    }
+    refuse()
     for (;;) {
       const next = this.waiters.find((waiter) => this.pick(waiter.leaseRequest) !== undefined)
-      if (next === undefined) return outcomes
+      if (next === undefined) {
+        refuse()
+        return outcomes
+      }
       this.waiters = this.waiters.filter((waiter) => waiter !== next)
       this.give(next.id, this.pick(next.leaseRequest)!, outcomes)
     }
   }
 
   request(id: number, leaseRequest: LeaseRequest, now: number, patience: number): Outcomes {
+    this.now = now
     const outcomes: Outcomes = { given: [], refused: new Map() }
     const hopeless = this.hopeless(leaseRequest, now + patience)
     const account = this.pick(leaseRequest)
@@ -138,13 +150,14 @@ export class NaivePool {
     return this.serve()
   }
 
-  setState(key: string, state: SlotState, until: number): Outcomes {
+  setState(key: string, state: SlotState, until: number, stated = 0): Outcomes {
     const account = this.accounts.find((account) => account.key === key)
-    if (account !== undefined) Object.assign(account, { state, until })
+    if (account !== undefined) Object.assign(account, { state, until, stated: state === "cooling" ? stated : 0 })
     return this.serve()
   }
 
   recover(now: number): { readonly due: Array<string>; readonly outcomes: Outcomes } {
+    this.now = now
     const due: Array<string> = []
     for (const account of this.accounts.filter((account) => account.enabled)) {
       if (account.state === "cooling" && account.until <= now) Object.assign(account, { state: "ready", until: 0 })
@@ -164,7 +177,7 @@ export class NaivePool {
   configure(keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string> = []): Outcomes {
     this.limits = limits
     const leaving = this.accounts.filter((account) => !keys.includes(account.key))
-    for (const account of leaving) Object.assign(account, { state: "ready", until: 0 })
+    for (const account of leaving) Object.assign(account, { state: "ready", until: 0, stated: 0 })
     const drained = [...this.draining, ...leaving.filter((account) => account.inUse > 0)]
     const known = [...this.accounts.filter((account) => keys.includes(account.key)), ...drained]
     this.accounts = [
@@ -176,6 +189,7 @@ export class NaivePool {
             inUse: 0,
             state: "ready" as const,
             until: 0,
+            stated: 0,
             lastGiven: -1e9 + this.arrived++,
             cleaning: false,
             enabled: true

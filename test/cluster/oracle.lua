@@ -2,7 +2,7 @@
 reap()
 local op, account = ARGV[4], ARGV[5]
 local reply = { 'ok' }
-if op == 'suspend' then suspend(pool_of(account), account, ARGV[6], tonumber(ARGV[7])) end
+if op == 'suspend' then suspend(pool_of(account), account, ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])) end
 if op == 'spend' or op == 'spend_all' then
   call('HSET', K .. 'lim', 'budgets', '1')
   budgeted = true

@@ -144,8 +144,8 @@ const compare = async (first: Limits, ops: ReadonlyArray<Op>, firstChoosing?: Ch
         const slot = pool.get(op.key)
         // Every script recovers due accounts; the pool does so on request.
         const until = now + Math.max(1, op.delay)
-        if (slot !== undefined) pool.suspend(slot, op.state, until)
-        actual = (await cluster.oracle("suspend", op.key, op.state, String(until))).told
+        if (slot !== undefined) pool.suspend(slot, op.state, until, until + op.further)
+        actual = (await cluster.oracle("suspend", op.key, op.state, String(until), String(until + op.further))).told
         break
       }
       case "Restore": {

@@ -10,7 +10,7 @@ import type { Refusal, Waiter } from "../../src/accounts/PoolState.ts"
 import { UpstreamCooling, type UpstreamFault, type UpstreamTry } from "../../src/accounts/UpstreamCooling.ts"
 import { scripts } from "../../src/cluster/store/scripts.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-import { patience } from "../accounts/interleavings.ts"
+import { further, patience } from "../accounts/interleavings.ts"
 import type { NaiveConfig, NaiveRequest } from "../accounts/naivePools.ts"
 import { asked, configured, keys, limit, names, toConfig } from "../accounts/poolsInterleavings.ts"
 import { runs } from "../support/effort.ts"
@@ -28,7 +28,7 @@ type Op =
   | { readonly _tag: "Close"; readonly nth: number; readonly seen: Seen }
   | { readonly _tag: "Widen" | "Late" | "Works"; readonly nth: number }
   | { readonly _tag: "Drop"; readonly nth: number; readonly name: string }
-  | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number }
+  | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number; readonly further: number }
   | { readonly _tag: "Restore"; readonly key: string }
   | { readonly _tag: "Spend"; readonly key: string; readonly delay: number }
   | { readonly _tag: "SpendAll"; readonly name: string; readonly delay: number }
@@ -60,7 +60,8 @@ const op: fc.Arbitrary<Op> = fc.oneof(
       _tag: fc.constant("Suspend" as const),
       key,
       state: fc.constantFrom("cooling" as const, "out" as const),
-      delay: fc.integer({ min: 1, max: 90 })
+      delay: fc.integer({ min: 1, max: 90 }),
+      further
     })
   },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Restore" as const), key }) },
@@ -73,7 +74,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       _tag: fc.constant("Advance" as const),
-      by: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 900, max: 2_600 }))
+      by: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.integer({ min: 900, max: 2_600 }), fc.constant(3_600_000))
     })
   },
   { weight: 2, arbitrary: fc.record({ _tag: fc.constant("Configure" as const), pools: configured, limit }) },
@@ -380,8 +381,9 @@ const compare = async (first: ReadonlyMap<string, NaiveConfig>, firstLimit: numb
         const pool = own.pools.get(op.key.split("/")[0]!)
         const slot = pool?.get(op.key)
         if (op._tag === "Suspend") {
-          if (slot !== undefined) pool?.suspend(slot, op.state, own.now + op.delay)
-          actual = (await cluster.oracle("suspend", op.key, op.state, String(own.now + op.delay))).told
+          const until = own.now + op.delay
+          if (slot !== undefined) pool?.suspend(slot, op.state, until, until + op.further)
+          actual = (await cluster.oracle("suspend", op.key, op.state, String(until), String(until + op.further))).told
         } else {
           if (slot !== undefined) pool?.restore(slot)
           const { told } = await cluster.oracle("restore", op.key)

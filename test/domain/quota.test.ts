@@ -136,11 +136,63 @@ const headerCases: ReadonlyArray<readonly [string, Record<string, string>, Reado
     "x-codex-primary-window-minutes": "300",
     "x-codex-primary-reset-at": String(seconds(-5) / 1_000)
   }, [{ ...whole, window: "5h", used: 0, resets_at: seconds(-5), status: "ok" }]],
-  ["a reset beyond 30 days", {
+  ["resets beyond the length of their windows", {
     "x-codex-primary-used-percent": "1",
     "x-codex-primary-window-minutes": "300",
-    "x-codex-primary-reset-after-seconds": "99999999"
-  }, [{ ...whole, window: "5h", used: 0.01, resets_at: seconds(30 * 86_400), status: "ok" }]]
+    "x-codex-primary-reset-after-seconds": "99999999",
+    "x-codex-secondary-used-percent": "100",
+    "x-codex-secondary-window-minutes": "10080",
+    "x-codex-secondary-reset-at": String(seconds(400 * 86_400) / 1_000),
+    "anthropic-ratelimit-unified-7d_opus-utilization": "1",
+    "anthropic-ratelimit-unified-7d_opus-reset": String(seconds(400 * 86_400) / 1_000),
+    "x-ratelimit-limit-requests": "10",
+    "x-ratelimit-remaining-requests": "5",
+    "x-ratelimit-reset-requests": "400d"
+  }, [
+    { ...whole, window: "5h", used: 0.01, resets_at: seconds(5 * 3_600), status: "ok" },
+    { ...whole, window: "7d", used: 1, resets_at: seconds(7 * 86_400), status: "exhausted" },
+    { ...whole, window: "7d_opus", model: "opus", used: 1, resets_at: seconds(7 * 86_400), status: "exhausted" },
+    {
+      window: "requests",
+      model: "m",
+      used: 0.5,
+      limit: 10,
+      remaining: 5,
+      resets_at: seconds(25 * 3_600),
+      room_at: seconds(2.5 * 3_600),
+      status: "ok"
+    }
+  ]],
+  ["milliseconds in place of seconds", {
+    "x-codex-primary-used-percent": "1",
+    "x-codex-primary-window-minutes": "300",
+    "x-codex-primary-reset-after-seconds": "7200000",
+    "x-codex-secondary-used-percent": "1",
+    "x-codex-secondary-window-minutes": "10080",
+    "x-codex-secondary-reset-at": String(seconds(7_200)),
+    "anthropic-ratelimit-unified-5h-utilization": "0.5",
+    "anthropic-ratelimit-unified-5h-reset": String(seconds(90)),
+    "x-ratelimit-limit-requests": "2",
+    "x-ratelimit-remaining-requests": "1",
+    "x-ratelimit-reset-requests": String(seconds(60)),
+    "x-ratelimit-limit-tokens": "2",
+    "x-ratelimit-remaining-tokens": "1",
+    "x-ratelimit-reset-tokens": String(seconds(60) / 1_000)
+  }, [
+    { ...whole, window: "5h", used: 0.01, resets_at: seconds(7_200), status: "ok" },
+    { ...whole, window: "7d", used: 0.01, resets_at: seconds(7_200), status: "ok" },
+    { ...whole, window: "5h", used: 0.5, resets_at: seconds(90), status: "ok" },
+    ...["requests", "tokens"].map((window) => ({
+      window,
+      model: "m",
+      used: 0.5,
+      limit: 2,
+      remaining: 1,
+      resets_at: seconds(60),
+      room_at: seconds(30),
+      status: "ok" as const
+    }))
+  ]]
 ]
 
 /** Headers that state no window: one value of each is nonsense or missing. */
@@ -251,6 +303,10 @@ describe("the body of a refusal", () => {
     ["a time to wait", daily("GenerateRequestsPerMinute"), 12.5],
     ["a limit of the day", daily("GenerateRequestsPerDay"), (midnight - now) / 1_000],
     ["a list of errors", [{ error: { resets_in_seconds: 7 } }], 7],
+    ["a time in milliseconds", { error: { resets_at: seconds(90) } }, 90],
+    ["a time in place of seconds", { error: { resets_in_seconds: seconds(90) / 1_000 } }, 90],
+    ["milliseconds of more than 30 days of seconds", { error: { resets_in_seconds: 3_600_000 } }, 3_600],
+    ["a time beyond 30 days", { error: { resets_at: seconds(400 * 86_400) / 1_000 } }, 30 * 86_400],
     ["a time that has passed", { error: { resets_at: seconds(-90) / 1_000 } }, undefined],
     ["words", { error: { resets_at: "soon", resets_in_seconds: "-5" } }, undefined],
     ["nothing", null, undefined]

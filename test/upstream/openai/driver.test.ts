@@ -407,6 +407,11 @@ describe("the openai driver", () => {
         for (const nothing of ["9".repeat(11), "9".repeat(400), "-5", "1e3", "0x10", "2026-11-21", ""]) {
           assert.strictEqual(yield* after(nothing), undefined, nothing)
         }
+        assert.strictEqual(yield* after(String(now / 1_000 + 60)), 60)
+        assert.strictEqual(yield* after(String(now + 60_000)), 60)
+        assert.strictEqual(yield* after("3600000"), 3_600)
+        const both = json(429, {}, { "retry-after": "60000", "retry-after-ms": "60000" })
+        assert.strictEqual((yield* ask(both)).failure?.retryAfter, 60)
         assert.strictEqual(yield* after("Sun Nov  6 08:49:37 1994"), 1)
         assert.strictEqual(yield* after("whenever"), undefined)
       }))

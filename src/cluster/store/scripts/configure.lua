@@ -89,6 +89,7 @@ local function apply(p, resets, renewed, accounts, disabled)
       call('SREM', p.k .. 'roster', account)
       if p ~= default then call('HDEL', K .. 'home', account) end
       if budgeted then call('HDEL', p.k .. 'spent', account) end
+      call('HDEL', p.k .. 'stated', account)
       erase(account)
       set_state(p, account, 'ready', 0)
       if used(p, account) == 0 then forget(p, account) end

@@ -40,14 +40,17 @@ local function report(account, since, verdict, state, first, longest, retry, ran
   end
   if fresh or (current ~= 'out' and state == 'out') then
     local count = facts[2] == verdict and (tonumber(facts[3]) or 0) + 1 or 1
-    local delay = delay_of(state, count, first, longest, retry, random)
+    local stated = delay_of(state, count, first, longest, retry, random)
+    local delay = math.min(stated, TRIED_AFTER)
     call('HSET', key, 'fault', verdict, 'faults', count, 'first', first, 'longest', longest, 'epoch', stamp())
-    suspend(p, account, state, now + delay)
+    suspend(p, account, state, now + delay, now + stated)
     return { state, int(count), int(delay) }
   end
   if current ~= 'cooling' or not retry then return {} end
-  local delay = delay_of(state, 1, first, longest, retry, random)
-  if now + delay > till then suspend(p, account, 'cooling', now + delay) end
+  local stated = delay_of(state, 1, first, longest, retry, random)
+  if now + stated > math.max(till, stated_of(p, account)) then
+    suspend(p, account, 'cooling', now + math.min(stated, TRIED_AFTER), now + stated)
+  end
   return {}
 end
 

@@ -373,7 +373,7 @@ local function forget_pool(p)
   if not p.leaving or p.in_use > 0 or p == default then return end
   for _, key in ipairs({
     'sum', 'roster', 'disabled', 'spare', 'use', 'last', 'pins', 'lines', 'several', 'cool', 'untried', 'trying', 'parked',
-    'cleaning', 'choice', 'ranks', 'starts', 'spent', 'beneath'
+    'cleaning', 'choice', 'ranks', 'starts', 'spent', 'beneath', 'stated'
   }) do call('DEL', p.k .. key) end
   for i, other in ipairs(pools) do
     if other == p then table.remove(pools, i) end

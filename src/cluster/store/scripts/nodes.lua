@@ -6,7 +6,7 @@ end
 
 -- Forgets a removed account without leases.
 local function forget(p, account)
-  for _, key in ipairs({ 'last', 'cleaning', 'spent', 'beneath' }) do call('HDEL', p.k .. key, account) end
+  for _, key in ipairs({ 'last', 'cleaning', 'spent', 'beneath', 'stated' }) do call('HDEL', p.k .. key, account) end
 end
 
 -- Ends a lease or a waiter. Returns its kind, account and pool. Idempotent.

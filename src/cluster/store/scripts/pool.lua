@@ -15,6 +15,8 @@
 local K = 'gw:{main}:'
 local call = redis.call
 local INF = math.huge
+-- Milliseconds after which one request tries an account whose upstream states a longer wait (`backOff.ts`).
+local TRIED_AFTER = 3600000
 -- Order of accounts: unused ones by arrival come first, those being cleaned up come last.
 local NEVER_GIVEN, BEHIND_ALL = -2 ^ 40, 2 ^ 50
 local ALIVE, DEAF = 5000, 2000

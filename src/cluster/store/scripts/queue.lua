@@ -5,10 +5,12 @@ local function refusal(reason, till) return { reason, int(till and till - now or
 
 -- Gives a slot; the first one after the time of a cooling probes the upstream. `share` is what the request may use of budgets, if there are
 -- any. Returns the fence.
+local try_stated, refuse_tried
 local function give(p, node, ticket, account, share)
   given = given + 1
   if account and account ~= '' then count_given(p, account) end
   hold(p, node, ticket, account or '', given)
+  if account and account ~= '' then try_stated(p, account) end
   if B and account and account ~= '' then B.take(p, node, ticket, account, share) end
   -- Its cooling may have ended since the last look.
   if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
@@ -31,7 +33,7 @@ local function serve()
         if its_line and number < first then first, p, line, account = number, each, its_line, its_account end
       end
     end
-    if p == nil then return end
+    if p == nil then break end
     local lease_request, node = string.match(line, '^(.*)|(.*)$')
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     local record = S and S.record_of(node, ticket)
@@ -60,6 +62,7 @@ local function serve()
       notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant_of(p, node, ticket, account or '', fence), ' '))
     end
   end
+  refuse_tried()
 end
 
 -- Refuses waiters at the head of a queue that cannot be served in time.
@@ -142,8 +145,14 @@ local function set_enabled(p, account, enabled)
 end
 
 -- Takes an account out of rotation: until `till` (`cooling`), or until a probe at `till` (`out`).
-local function suspend(p, account, state, till)
+-- Of a cooling account whose upstream wants no request until `stated`, one request gets a slot at `till`, and one an hour from then on.
+local function suspend(p, account, state, till, stated)
   if not is_member(p, account) then return end
+  if state == 'cooling' and stated and stated > till then
+    call('HSET', p.k .. 'stated', account, int(stated))
+  else
+    call('HDEL', p.k .. 'stated', account)
+  end
   set_state(p, account, state, till)
   refuse_pinned(p, account)
   refuse_shared(p)
@@ -151,9 +160,37 @@ local function suspend(p, account, state, till)
 end
 
 local function restore(p, account)
-  if not is_member(p, account) or health_of(p, account) == 'ready' then return end
+  if not is_member(p, account) then return end
+  call('HDEL', p.k .. 'stated', account)
+  if health_of(p, account) == 'ready' then return end
   set_state(p, account, 'ready', 0)
   serve()
+end
+
+-- Until when the upstream of an account wants no request; 0 if that is no later than the end of its cooling.
+local function stated_of(p, account) return tonumber(call('HGET', p.k .. 'stated', account)) or 0 end
+
+-- Lets no other request than the one that was just granted use an account whose upstream wants none yet.
+local tried = {}
+try_stated = function(p, account)
+  local stated = stated_of(p, account)
+  if stated == 0 then return end
+  if stated <= now then
+    call('HDEL', p.k .. 'stated', account)
+    return
+  end
+  set_state(p, account, 'cooling', math.min(stated, now + TRIED_AFTER))
+  tried[#tried + 1] = { p, account }
+end
+
+-- Refuses the waiters of accounts that one request tries, as far as no account serves them in time.
+refuse_tried = function()
+  local all = tried
+  tried = {}
+  for _, one in ipairs(all) do
+    refuse_pinned(one[1], one[2])
+    refuse_shared(one[1])
+  end
 end
 
 -- Says until when an account is out because a budget of it is used up; 0 once there is something left. `serve` must follow.
