@@ -130,6 +130,7 @@ export const makeLeasePastPauses = (options: PausedModelsOptions) => {
               const waits = ofUpstream.map((target) => quotas.waitFor(granted.account, target, isBackground))
               const millis = Math.min(...waits)
               if (waits.length === 0 || millis <= 0) {
+                for (const target of ofUpstream) quotas.tries(granted.account, target)
                 return Effect.succeed(waited === 0 ? granted : { ...granted, waited: granted.waited + waited })
               }
               returned++

@@ -19,6 +19,7 @@ import {
 import { formatTimestamp } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { AccountQuota } from "./AccountQuota.ts"
+import { triedAfter } from "./backOff.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 
 /** What an answer says of an account's quota. */
@@ -105,17 +106,57 @@ export class Quotas {
     return until === 0 ? nothingSeen : { seconds: (until - now) / 1_000, isOfModel: pauses.account === 0 }
   }
 
-  /** Leaves a model of an account alone for so many seconds, if one of its windows is used up. */
+  /** Leaves a model of an account alone for so many seconds. One of its windows is used up until then, or a wait without a window. */
   pauseModel(key: string, model: string, seconds: number): void {
     const account = this.#accountOf(key)
+    if (account === undefined) return
     const now = this.#now()
     const until = Math.ceil(now + seconds * 1_000)
-    for (const window of account?.quota?.list() ?? []) {
-      const isOut = window.model !== null && window.status === "exhausted" && window.room_at > now
-      if (!isOut || window.room_at >= until || !countsModel(window, this.#asked(account!.upstream, model))) continue
-      account!.quota!.learn({ ...window, room_at: until, resets_at: Math.max(until, window.resets_at), seen_at: now })
-      this.changed?.(account!)
+    const quota = account.quota ??= new AccountQuota()
+    const out = this.#outFor(account, model, now)
+    for (const window of out) {
+      if (window.room_at >= until) continue
+      quota.learn({ ...window, room_at: until, resets_at: Math.max(until, window.resets_at), seen_at: now })
     }
+    if (out.length === 0) {
+      const of = { window: "retry_after", model, limit: null, remaining: null }
+      quota.learn({ ...of, used: 1, status: "exhausted", resets_at: until, room_at: until, seen_at: now })
+    }
+    this.#note(account)
+  }
+
+  /**
+   * Learns that a request for a model was answered, which took so many milliseconds. What is used up by what its server said before the
+   * request began has something left again.
+   */
+  answered(key: string | undefined, model: string, took: number): void {
+    const account = key === undefined || !this.isActive ? undefined : this.#accountOf(key)
+    if (account === undefined) return
+    const now = this.#now()
+    for (const window of this.#outFor(account, model, now)) {
+      if (window.seen_at > now - took) continue
+      account.quota!.learn({ ...window, status: "low", room_at: now, seen_at: now })
+      this.#note(account)
+    }
+  }
+
+  /** Lets the request that has got an account be the only one for an hour that tries a model which is out for longer. */
+  tries(key: string | undefined, { model }: TargetModel): void {
+    const account = key === undefined || !this.isActive ? undefined : this.#accountOf(key)
+    if (account === undefined) return
+    const now = this.#now()
+    for (const window of this.#outFor(account, model, now)) {
+      account.quota!.learn({ ...window, seen_at: now })
+      this.#note(account)
+    }
+  }
+
+  /** The used-up windows that keep a model of an account out. */
+  #outFor(account: PooledAccount, model: string, now: number): ReadonlyArray<QuotaWindow> {
+    const asked = this.#asked(account.upstream, model)
+    return (account.quota?.list() ?? []).filter((window) =>
+      window.model !== null && window.status === "exhausted" && window.room_at > now && countsModel(window, asked)
+    )
   }
 
   /** Learns what the store says of an account's windows: keys and windows with `;` between. */
@@ -169,7 +210,8 @@ export class Quotas {
       const windows = account.quota?.list() ?? []
       const asked = this.#asked(upstream, model)
       const reserve = isBackground ? this.#config().upstreams.get(upstream)?.reserve ?? 0 : 0
-      const until = Math.max(pausesOf(windows, asked, now).model, reservedUntil(windows, asked, reserve, now))
+      const pause = pausesOf(windows.map(untilTried), asked, now).model
+      const until = Math.max(pause, reservedUntil(windows, asked, reserve, now))
       least = Math.min(least, Math.max(0, until - now))
     }
     return Number.isFinite(least) ? least : 0
@@ -265,6 +307,12 @@ const reservedUntil = (
   }
   return until > now ? until : 0
 }
+
+/** A window as it keeps requests away: what its server said an hour ago is tried by one request. */
+const untilTried = (window: QuotaWindow): QuotaWindow => ({
+  ...window,
+  room_at: Math.min(window.room_at, window.seen_at + triedAfter)
+})
 
 const hasModelOut = (account: PooledAccount, now: number): boolean => {
   for (const { model, room_at, status } of account.quota?.list() ?? []) {

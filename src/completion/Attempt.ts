@@ -18,6 +18,7 @@ import type { AnswerHeaders } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import type { AttemptsRecord } from "./AttemptsRecord.ts"
+import { isFarOfModel } from "./farWait.ts"
 import type { Request } from "./Request.ts"
 import type { ServerWords } from "./serverWords.ts"
 import { type Choice, hasOneAccount, type Tried } from "./targetChoice.ts"
@@ -142,6 +143,7 @@ export class Attempt<B, A> {
         record.limits(words.limits(lease, stated))
         if (modelLimits?.isActive() === true) modelLimits.answered(leaseTarget(target))
         const output = work.output(begun, lease, scope, span, words)
+        lease.quotas?.answered(lease.account, target.model.id, deadlines.now() - began)
         const quota = lease.quotas?.seen(lease.account, stated, target.model.id, undefined, work.statedQuota?.())
         return quota?.seconds === undefined || quota.isOfModel
           ? output
@@ -191,15 +193,17 @@ export class Attempt<B, A> {
       passing: words.passing(lease),
       secrets: lease.secrets()
     })
+    const isFar = quota?.seconds === undefined && isFarOfModel(lease, judged)
     // The server may state a later time than that of the window.
-    if (isModelOut && account !== undefined && isOfModel(judged, { isModelOut }) && judged.retryAfter !== undefined) {
-      quotas!.pauseModel(account, model.id, judged.retryAfter)
+    const isPaused = isFar || (isModelOut && isOfModel(judged, { isModelOut }))
+    if (isPaused && account !== undefined && judged.retryAfter !== undefined) {
+      quotas?.pauseModel(account, model.id, judged.retryAfter)
     }
     const fault = upstreamFault(failure, judged.class)
     span.failed(judged.error.code)
     record.failed(lease, judged, failure.status, fault === "connection" || refusesRequest(failure))
     // Of an upstream in trouble, only a 503 says when it is back.
-    const retryAfter = fault === undefined || failure.status === 503 ? judged.retryAfter : undefined
+    const retryAfter = !isFar && (fault === undefined || failure.status === 503) ? judged.retryAfter : undefined
     const limited = modelLimits !== undefined && lease.isKeyless && judged.class === "rate_limited"
       ? modelLimits.limited(leaseTarget(target), lease.driver, judged.retryAfter)
       : Effect.void

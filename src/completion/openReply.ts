@@ -22,6 +22,7 @@ import type { AttemptSpan } from "./attemptSpan.ts"
 import { countFailure } from "./AttemptsRecord.ts"
 import type { CacheWatch } from "./CacheWatch.ts"
 import type { Batch, CompletedReply, CompletionOutput } from "./CompletionInput.ts"
+import { isFarOfModel } from "./farWait.ts"
 import type { Request } from "./Request.ts"
 import { noteFailure, type RequestStats } from "./RequestStats.ts"
 import type { ServerWords } from "./serverWords.ts"
@@ -112,7 +113,8 @@ export const brokenOff = (
   })
   countFailure(lease, judged)
   noteFailure(stats, judged.error.cause)
-  return Effect.as(lease.report(judged.health, judged.retryAfter), judged.error)
+  const retryAfter = isFarOfModel(lease, judged) ? undefined : judged.retryAfter
+  return Effect.as(lease.report(judged.health, retryAfter), judged.error)
 }
 
 /** Pulls the first events and those that follow, up to the end or the failure. The attempt is closed with the last events. */

@@ -69,15 +69,24 @@ describe("an account's rate limit", () => {
       yield* shows(pool, { available_accounts: [a, b] })
     }))
 
-  it.effect("takes the account out of rotation until the time that the upstream states, 30 days at most", () =>
+  it.effect("of more than an hour lets one request an hour use the account until it answers, for 30 days at most", () =>
     Effect.gen(function*() {
       const { pool } = yield* buildPool({ accounts: accounts("a") })
       yield* attempt(pool, "rate_limited", 40 * 86_400)
-      assert.strictEqual(yield* recovery(pool, a), 30 * 86_400_000)
-      yield* TestClock.adjust("29 days")
-      assert.strictEqual(yield* recovery(pool, a), 86_400_000)
-      yield* shows(pool, { available_accounts: [] })
-      yield* TestClock.adjust("1 day")
+      for (let hour = 0; hour < 30 * 24 - 1; hour++) {
+        assert.strictEqual(yield* recovery(pool, a), 3_600_000)
+        yield* TestClock.adjust("1 hour")
+        yield* shows(pool, { available_accounts: [a] })
+        // A failure that says nothing about the account tells as little about its limit.
+        yield* attempt(pool, "none")
+        yield* shows(pool, { available_accounts: [] })
+      }
+      yield* TestClock.adjust("1 hour")
+      yield* attempt(pool, "none")
+      yield* shows(pool, { available_accounts: [a] })
+      yield* attempt(pool, "rate_limited", 7_200)
+      yield* TestClock.adjust("1 hour")
+      yield* attempt(pool, undefined)
       yield* shows(pool, { available_accounts: [a] })
     }))
 

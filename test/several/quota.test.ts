@@ -108,20 +108,20 @@ describe("the windows of accounts", () => {
 
 describe("a used-up window of an account", () => {
   it.each<[string, Behaviour, number]>([
-    ["of a refusal with a time", refusing({ "retry-after": "7200" }), 7_200],
+    ["of a refusal with a time", refusing({ "retry-after": "3200" }, { code: "insufficient_quota" }), 3_200],
     [
       "of a refusal, of which the latest counts",
       refusing({
         "retry-after": "30",
-        ...window(100, 3_600),
-        ...window(100, 9_000, "secondary")
+        ...window(100, 3_000),
+        ...window(100, 3_500, "secondary")
       }),
-      9_000
+      3_500
     ],
     [
       "of a refusal whose body states the reset",
-      refusing({}, { type: "usage_limit_reached", resets_in_seconds: 5_000 }),
-      5_000
+      refusing({}, { type: "usage_limit_reached", resets_in_seconds: 3_400 }),
+      3_400
     ]
   ])("%s pauses the account until its reset", async (_, refuse, seconds) => {
     farm.answer("one", refuse)
@@ -272,6 +272,57 @@ describe("a used-up window of a model", () => {
     assert.deepStrictEqual(await told("one/a", pinned), [429, "40", null])
     assert.deepInclude(await chat(gateway, "one/b", pinned), { status: 200, text: "b" })
     assert.deepStrictEqual(keysSeen(), ["k1", "k1"])
+  })
+})
+
+const days = 30 * 86_400
+const day = 24 * 3_600
+
+describe("a wait of days", () => {
+  /** Asks six times at once in each of so many hours, and returns how many requests reach the server. */
+  const reached = async (refuse: Behaviour, hours: number) => {
+    farm.answer("one", refuse)
+    let count = 0
+    for (let hour = 0; hour < hours; hour++) {
+      const replies = await Promise.all(Array.from({ length: 6 }, () => told("one/a")))
+      for (const [status] of replies) assert.strictEqual(status, 429)
+      count += farm.seen("one").length
+      farm.answer("one", refuse)
+      pass(3_600)
+    }
+    return count
+  }
+
+  it.each<[string, Behaviour]>([
+    ["of an account", refusing({ "retry-after": String(days) }, { code: "insufficient_quota" })],
+    ["of a model", refusing({ "retry-after": String(days) })],
+    ["of a model's window", refusing({ ...modelOut("20h"), "retry-after": String(days) })]
+  ])("%s is tried by one request an hour, and ends with its answer", async (_, refuse) => {
+    farm.answer("one", refuse)
+    await start(["k1"])
+    await told("one/a")
+    assert.lengthOf(farm.seen("one"), 1)
+    pass(3_600)
+    assert.strictEqual(await reached(refuse, 24), 24)
+    farm.answer("one", good)
+    for (let i = 0; i < 3; i++) assert.deepInclude(await chat(gateway, "one/a"), { status: 200, text: "a" })
+    assert.deepInclude(await chat(gateway, "one/b"), { status: 200, text: "b" })
+  })
+
+  it("that names no limit of the account leaves its other models alone", async () => {
+    const far = refusing({ "retry-after": String(days) })
+    farm.answer("one", (request, index) => (request.body["model"] === "a" ? far : good)(request, index))
+    await start(["k1"])
+    // The answer tells when the model is tried next.
+    assert.deepStrictEqual(await told("one/a"), [429, "3600", "false"])
+    pass(2)
+    for (let i = 0; i < 3; i++) assert.deepInclude(await chat(gateway, "one/b"), { status: 200, text: "b" })
+    assert.deepStrictEqual(await told("one/a"), [429, "3598", "false"])
+    assert.deepInclude((await accounts())[0], { health: "ready" })
+    assert.lengthOf(farm.seen("one"), 4)
+    pass(day)
+    assert.strictEqual((await chat(gateway, "one/a")).status, 429)
+    assert.lengthOf(farm.seen("one"), 5)
   })
 })
 
