@@ -64,6 +64,11 @@ export class PooledAccount {
     this.account = account
   }
 
+  /** The operator's note; `null` without one. */
+  get note(): string | null {
+    return this.account?.note || null
+  }
+
   /** Stands for the account in logs, traces and usage. */
   get hash(): string {
     this.#hash ??= accountHash(this.key, sha256Hex)

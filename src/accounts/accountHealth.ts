@@ -52,8 +52,8 @@ export const logSuspension = (
   delay: number,
   count: number
 ): Effect.Effect<void> => {
-  const { hash, upstream } = account
-  if (state === "out") notices.publish("account.refused", hash, { account: hash, upstream, reason })
+  const { hash, note, upstream } = account
+  if (state === "out") notices.publish("account.refused", hash, { account: hash, note, upstream, reason })
   // Cool-downs are common; a refused account needs its operator.
   const log = state === "out" ? Effect.logWarning : Effect.logDebug
   return Effect.annotateLogs(log("An upstream account is out of rotation"), {
@@ -65,8 +65,8 @@ export const logSuspension = (
 }
 
 /** Publishes that a refused account serves again. */
-export const publishBack = (notices: Notices, { hash, upstream }: PooledAccount): void =>
-  notices.publish("account.back", hash, { account: hash, upstream })
+export const publishBack = (notices: Notices, { hash, note, upstream }: PooledAccount): void =>
+  notices.publish("account.back", hash, { account: hash, note, upstream })
 
 /** Logs that an account is back in rotation. */
 export const logReturn = (account: PooledAccount): Effect.Effect<void> =>

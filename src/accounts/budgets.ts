@@ -122,7 +122,7 @@ type Subjects = readonly [own: string, ofUpstream: string]
 
 const subjectsOf = (account: PooledAccount): Subjects => [account.hash, upstreamSubject(account.upstream)]
 
-const unnamed = { key: null, name: null, account: null }
+const unnamed = { key: null, name: null, account: null, note: null }
 
 /** The budgets of a process. */
 export class Budgets {
@@ -193,12 +193,12 @@ export class Budgets {
 
   /** What has budgets: the upstream before its account, because a try that the upstream has no room for fits none of its accounts. */
   #ownersOf(account: PooledAccount): ReadonlyArray<LimitOwner> {
-    const { hash, upstream } = account
+    const { hash, note, upstream } = account
     const [own, ofUpstream] = budgetsOf(account, upstream, this.#config())
     const [subject, subjectOfUpstream] = subjectsOf(account)
     return [
       { ...unnamed, upstream, subject: subjectOfUpstream, limits: ofUpstream },
-      { ...unnamed, upstream, subject, account: hash, limits: own }
+      { ...unnamed, upstream, subject, account: hash, note, limits: own }
     ].filter(({ limits }) => limits.length > 0)
   }
 

@@ -273,10 +273,11 @@ const publishWindow = (notices: Notices | undefined, account: PooledAccount, win
   const wanted = eventTypes[window.status]
   if (wanted === undefined || notices?.wants(wanted) !== true) return
   const { subject, until } = noticeOf(account, window)
-  const { hash, upstream } = account
+  const { hash, note, upstream } = account
   const { limit, model, remaining, resets_at, used: share } = window
   const data = {
     account: hash,
+    note,
     upstream,
     window: window.window,
     model,

@@ -53,6 +53,16 @@ export const fault = (field: string, rule: string): Fault => ({
   message: field === "" ? `the configuration ${rule}` : `${field} ${rule}`
 })
 
+/** Tells the faults of a body that is one entry of the configuration: their fields are those of the body. `place` is the entry's. */
+export const ofEntry = (place: string) => <E>(error: E): E | ConfigInvalid => {
+  if (!(error instanceof ConfigInvalid)) return error
+  return ConfigInvalid.of(error.faults.map(({ field, message }) => {
+    if (!field.startsWith(`${place}.`) || !message.startsWith(field)) return { field, message }
+    const own = field.slice(place.length + 1)
+    return { field: own, message: own + message.slice(field.length) }
+  }))
+}
+
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) => issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue)
 })

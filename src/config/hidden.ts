@@ -122,8 +122,24 @@ const keepFields = (before: RawConfig, given: RawConfig, path: ReadonlyArray<str
     ])
   )
 
-/** Replaces what `shownEntry` or `shownWebhook` shows of a secret by the secret of the entry `before`. */
-export const keepHidden = (before: RawConfig, given: RawConfig): RawConfig => keepFields(before, given, [])
+/** Where the secrets of an entry go, as far as a change of them counts: the origin of an address, or other text as it is. */
+const originOf = (address: Schema.Json | undefined): Schema.Json | undefined =>
+  typeof address === "string" && URL.canParse(address) ? new URL(address).origin : address
+
+/** Whether an address of an entry has another origin than before. One as it is shown is the one before. */
+const hasMoved = (before: RawConfig, given: RawConfig): boolean =>
+  ["base_url", "url"].some((field) =>
+    Object.hasOwn(given, field) && originOf(keep(before[field], given[field]!, [field])) !== originOf(before[field])
+  )
+
+/**
+ * Replaces what `shownEntry` or `shownWebhook` shows of a secret by the secret of the entry `before`. Where the address has another origin,
+ * only the proxy's is replaced: the others are for the server before, and the decoder asks for their values.
+ */
+export const keepHidden = (before: RawConfig, given: RawConfig): RawConfig => {
+  const { proxy } = before
+  return keepFields(hasMoved(before, given) ? { ...(proxy === undefined ? {} : { proxy }) } : before, given, [])
+}
 
 /** An entry without the secrets that go to its server. An address with a secret is as it is shown, which the decoder refuses. */
 export const withoutSecrets = ({ headers: _headers, ...entry }: RawConfig): RawConfig => {

@@ -14,6 +14,12 @@ export const credentialHeaders: ReadonlySet<string> = new Set([
   "x-gen-api-key",
   "x-goog-api-key",
   "x-gateway-key",
+  "x-auth-token",
+  "x-access-token",
+  "x-session-token",
+  "x-amz-security-token",
+  "x-csrf-token",
+  "x-xsrf-token",
   "x-host-protection-bypass"
 ])
 
@@ -43,6 +49,10 @@ export const forwardRule = (pattern: string): string | undefined => {
 /** Headers by their names in lower case. */
 type Headers = Readonly<Record<string, string | undefined>>
 
+/** The headers that the sender of a request means for the connection alone (RFC 9110 7.6.1). */
+const namedByConnection = ({ connection }: Headers): ReadonlySet<string> =>
+  new Set(connection === undefined ? [] : connection.toLowerCase().split(",").map((name) => name.trim()))
+
 /** Chooses headers by names in lower case, and by beginnings before a `*`. */
 export class ForwardedHeaders {
   readonly #names: ReadonlyArray<string>
@@ -60,9 +70,10 @@ export class ForwardedHeaders {
   of(headers: Headers | undefined): { readonly [name: string]: string } | undefined {
     if (headers === undefined) return undefined
     let chosen: Record<string, string> | undefined
+    const ofHop = namedByConnection(headers)
     const take = (name: string) => {
       const value = headers[name]
-      if (value === undefined || name === this.#never || staysHere(name)) return
+      if (value === undefined || name === this.#never || staysHere(name) || ofHop.has(name)) return
       chosen ??= {}
       chosen[name] = value
     }

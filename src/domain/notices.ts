@@ -1,7 +1,7 @@
 /**
  * What webhooks report: the types of events, when each is sent, and the fields of its data. Documents and the compiler read this table.
  *
- * Data names ids and names of keys, hashes of accounts, upstreams, models, windows, shares, amounts and times. It has no credential, no
+ * Data names ids and names of keys, hashes and notes of accounts, upstreams, models, windows, shares, amounts and times. It has no credential, no
  * address, no prompt and no reply.
  */
 
@@ -9,6 +9,7 @@ const budget = [
   "key",
   "name",
   "account",
+  "note",
   "upstream",
   "window",
   "unit",
@@ -18,7 +19,7 @@ const budget = [
   "resets_at"
 ] as const
 
-const quota = ["account", "upstream", "window", "model", "limit", "remaining", "share", "resets_at"] as const
+const quota = ["account", "note", "upstream", "window", "model", "limit", "remaining", "share", "resets_at"] as const
 
 const pool = ["upstream", "cooling", "out"] as const
 
@@ -31,9 +32,9 @@ export const noticeTypes = {
   "budget.reached": { when: "The limit or the budget is used, or a request was beyond it.", data: budget },
   "account.refused": {
     when: "A server refuses an account or has suspended it.",
-    data: ["account", "upstream", "reason"]
+    data: ["account", "note", "upstream", "reason"]
   },
-  "account.back": { when: "It serves again.", data: ["account", "upstream"] },
+  "account.back": { when: "It serves again.", data: ["account", "note", "upstream"] },
   "pool.empty": { when: "No account of an upstream is in rotation.", data: pool },
   "pool.back": { when: "One is in rotation again.", data: pool },
   "upstream.cooled": {

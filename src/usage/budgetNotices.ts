@@ -22,13 +22,15 @@ export interface LimitOwner {
   /** The name of the key. */
   readonly name: string | null
   readonly account: string | null
+  /** The operator's note of the account. */
+  readonly note: string | null
   readonly upstream: string | null
 }
 
 /** The key of an id. */
 export const ownerOfKey = ({ key_records }: GatewayConfig, key: string): LimitOwner => {
   const { limits = noLimits, name = null } = key_records.get(key) ?? {}
-  return { subject: key, limits, key, name, account: null, upstream: null }
+  return { subject: key, limits, key, name, account: null, note: null, upstream: null }
 }
 
 /** How much of a limit is used. */
@@ -109,14 +111,14 @@ export class BudgetNotices {
 
   #publish(
     type: "budget.warning" | "budget.reached",
-    { account, key, name, subject, upstream }: LimitOwner,
+    { account, key, name, note, subject, upstream }: LimitOwner,
     { window }: KeyLimit,
     count: Readonly<WindowCount>,
     { limit, share, unit, used }: Use
   ): void {
     const resets_at = formatTimestamp(count.resetsAt)
     const rounded = Math.round(share * 10_000) / 10_000
-    const data = { key, name, account, upstream, window, unit, limit, used, share: rounded, resets_at }
+    const data = { key, name, account, note, upstream, window, unit, limit, used, share: rounded, resets_at }
     this.#notices.publish(type, subjectOf(subject, count), data, count.resetsAt)
   }
 }

@@ -79,6 +79,35 @@ describe("accounts in the admin API", () => {
     ])
   })
 
+  it("are added with what the operator sets of them, and faults have the fields of the body", async () => {
+    const login = { email: "marked@x.org", password: "pw" }
+    const marks = { disabled: true, priority: 3, weight: 2, budgets: [{ window: "day", requests: 5 }] }
+    const refused: ReadonlyArray<readonly [body: object, says: RegExp]> = [
+      [{ ...login, budgets: [{ window: "day", requests: -1 }] }, /^budgets\[0\]\.requests must /],
+      [{ ...login, budgets: [{ window: "week day" }] }, /^budgets\[0\]/],
+      [{ ...login, weight: 0 }, /^weight must /],
+      [{ ...login, proxy: "nowhere" }, /^proxy must /],
+      [{ ...login, disabled: "yes" }, /^disabled: /]
+    ]
+    for (const [body, says] of refused) {
+      const answer = await call("POST", "/admin/accounts", { body })
+      assert.strictEqual(answer.status, 400, JSON.stringify(body))
+      assert.match(answer.detail, says)
+    }
+    const batch = await call("POST", "/admin/accounts/batch", {
+      body: { action: "add", accounts: refused.slice(0, 3).map(([body]) => body), dry_run: true }
+    })
+    const details = (batch.json["results"] as ReadonlyArray<{ detail: string }>).map(({ detail }) => detail)
+    assert.deepStrictEqual(details.map((detail) => /^\w+/.exec(detail)?.[0]), ["budgets", "budgets", "weight"])
+    const added = await call("POST", "/admin/accounts", { body: { ...login, ...marks } })
+    assert.strictEqual(added.status, 200, added.detail)
+    assert.deepInclude(added.json["account"], { disabled: true, priority: 3, weight: 2 })
+    assert.deepStrictEqual((await rawAccounts()).at(-1), { ...login, ...marks })
+    const patched = await call("PATCH", "/admin/accounts/marked@x.org", { body: { proxy: "nowhere" } })
+    assert.match(patched.detail, /^proxy must /)
+    await call("DELETE", "/admin/accounts/marked@x.org")
+  })
+
   it("are rejected without a usable login, or if they exist in another spelling", async () => {
     const refused: ReadonlyArray<readonly [body: Record<string, string>, says: string]> = [
       [{}, "email"],

@@ -52,6 +52,7 @@ const budget = {
   key: "k",
   name: null,
   account: null,
+  note: null,
   upstream: null,
   window: "day",
   unit: "requests",

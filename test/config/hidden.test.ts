@@ -102,6 +102,16 @@ describe("an upstream's entry as it is shown", () => {
     })
   })
 
+  it("keeps no secret but the proxy's where the address has another origin", () => {
+    for (const base_url of ["https://other.example/v1", "http://host/v1", "https://host:8443/v1", null]) {
+      assert.deepStrictEqual(keepHidden(entry, { ...shown, base_url }), { ...shown, base_url, proxy: entry.proxy })
+    }
+    assert.deepStrictEqual(keepHidden(entry, { ...shown, base_url: "https://host/other" }), {
+      ...entry,
+      base_url: "https://host/other"
+    })
+  })
+
   it("hides what the schema calls sensitive, whatever its name and its form", () => {
     const known = fieldsOf([
       Schema.Struct({

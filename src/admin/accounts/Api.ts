@@ -136,22 +136,6 @@ const AccountList = Schema.Struct({
   ...missingNodes
 }).annotate({ identifier: "AccountList" })
 
-/** Body of `POST /admin/accounts`, and a line of a batch: an email or a mobile with a password, or a token. */
-export const AddAccountRequest = Schema.Struct({
-  email: optional(Schema.String).annotate({ description: "Login identity; or `mobile`." }),
-  mobile: optional(Schema.String).annotate({ description: "Login identity; or `email`." }),
-  password: optional(Schema.String).annotate({ description: "Never returned." }),
-  token: optional(Schema.String).annotate({ description: "An upstream session token; never returned." }),
-  note: optional(Schema.String),
-  upstream: optional(Schema.String).annotate({ description: "Name of its upstream; by default `default`." }),
-  proxy: optional(Schema.String).annotate({ description: "Proxy of the account, or `direct`." }),
-  organization: optional(Schema.String).annotate({
-    description: "Accounts with the same one open one another's seals."
-  })
-}).annotate({ identifier: "AddAccountRequest" })
-
-const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
-
 const budget = BudgetEntry.fields
 
 const BudgetRequest = Schema.Struct(
@@ -164,10 +148,8 @@ const BudgetRequest = Schema.Struct(
   } satisfies Record<keyof typeof budget, unknown>
 ).annotate({ identifier: "BudgetRequest" })
 
-/** Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` any of the others but `disabled`. */
-export const PatchAccountRequest = Schema.Struct({
-  disabled: Schema.optionalKey(Schema.Boolean),
-  note: Schema.optionalKey(Schema.String),
+/** What an operator sets of an account. */
+const marks = {
   priority: like(AccountEntry.fields.priority, optional(Schema.Int)),
   weight: like(AccountEntry.fields.weight, optional(Schema.Int)),
   budgets: like(AccountEntry.fields.budgets, optional(Schema.Array(BudgetRequest))),
@@ -175,6 +157,27 @@ export const PatchAccountRequest = Schema.Struct({
   organization: optional(Schema.String).annotate({
     description: "Accounts with the same one open one another's seals."
   })
+}
+
+/** Body of `POST /admin/accounts`, and a line of a batch: an email or a mobile with a password, or a token. */
+export const AddAccountRequest = Schema.Struct({
+  email: optional(Schema.String).annotate({ description: "Login identity; or `mobile`." }),
+  mobile: optional(Schema.String).annotate({ description: "Login identity; or `email`." }),
+  password: optional(Schema.String).annotate({ description: "Never returned." }),
+  token: optional(Schema.String).annotate({ description: "An upstream session token; never returned." }),
+  note: optional(Schema.String),
+  upstream: optional(Schema.String).annotate({ description: "Name of its upstream; by default `default`." }),
+  disabled: optional(Schema.Boolean),
+  ...marks
+}).annotate({ identifier: "AddAccountRequest" })
+
+const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
+
+/** Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` any of the others but `disabled`. */
+export const PatchAccountRequest = Schema.Struct({
+  disabled: Schema.optionalKey(Schema.Boolean),
+  note: Schema.optionalKey(Schema.String),
+  ...marks
 }).annotate({ identifier: "PatchAccountRequest" })
 
 /** The account as the list shows it. */

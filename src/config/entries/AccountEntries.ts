@@ -8,7 +8,9 @@ import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identityKeys } from "../../domain/identity.ts"
 import { type Account, accountsNamed } from "../Account.ts"
+import { ofEntry } from "../ConfigError.ts"
 import { ConfigStore, type Saved, type UpdateError, type UpdateOptions } from "../ConfigStore.ts"
+import type { GatewayConfig } from "../GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "../json.ts"
 import { accountsOf } from "../rawConfig.ts"
 import { accountIn, type AccountMarks, markAccount, markNames, type NewAccount, newAccount } from "./accountEdits.ts"
@@ -40,17 +42,38 @@ export class AccountEntries extends Context.Service<AccountEntries, {
   static readonly layer: Layer.Layer<AccountEntries, never, ConfigStore> = Layer.effect(
     AccountEntries,
     Effect.map(ConfigStore, (store) => {
+      /** Updates one entry, which `edit` says the place of. Its faults have the fields of the entry. */
+      const updated = (
+        edit: (
+          raw: RawConfig,
+          config: GatewayConfig,
+          at: (place: number) => void
+        ) => Effect.Effect<RawConfig, GatewayError>,
+        options: UpdateOptions | undefined
+      ) =>
+        Effect.suspend(() => {
+          let place = -1
+          const at = (is: number) => {
+            place = is
+          }
+          return Effect.mapError(
+            store.update((raw, config) => edit(raw, config, at), options),
+            (error) => ofEntry(`accounts[${place}]`)(error)
+          )
+        })
+
       /** Edits the entry of an account; `undefined` removes it. */
       const edited = (
         identifier: string,
         edit: (entry: RawConfig) => RawConfig | undefined,
         options: UpdateOptions | undefined
       ) =>
-        store.update((raw, config) => {
+        updated((raw, config, at) => {
           const found = accountIn(config.account_table, identifier)
           if (Result.isFailure(found)) return Effect.fail(found.failure)
           const entries = accountsOf(raw)
           const place = config.accounts.indexOf(found.success)
+          at(place)
           const entry = edit(entries[place]!)
           if (entry === entries[place]) return Effect.succeed(raw)
           const accounts = entry === undefined ? entries.toSpliced(place, 1) : entries.with(place, entry)
@@ -61,10 +84,13 @@ export class AccountEntries extends Context.Service<AccountEntries, {
         add: Effect.fnUntraced(function*(account, options) {
           const entry = yield* Effect.fromResult(newAccount(account))
           const identity = identityKeys(entry, sha256Hex)
-          const saved = yield* store.update((raw, config) =>
-            identity.some((key) => config.account_table.index.has(key))
+          const saved = yield* updated((raw, config, at) => {
+            const entries = accountsOf(raw)
+            at(entries.length)
+            return identity.some((key) => config.account_table.index.has(key))
               ? Effect.fail(invalidRequest("The account already exists"))
-              : Effect.succeed({ ...raw, accounts: [...accountsOf(raw), entry] }), options)
+              : Effect.succeed({ ...raw, accounts: [...entries, entry] })
+          }, options)
           return { ...saved, account: saved.config.account_table.index.get(identity[0]!) }
         }),
         mark: Effect.fnUntraced(function*(identifier, marks, options) {

@@ -2,14 +2,15 @@
  * Entries of `accounts` in the configuration: new ones, and the marks of the operator.
  */
 import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given, headerText } from "../../domain/givenText.ts"
 import { type Account, accountsNamed, type AccountTable, ambiguous } from "../Account.ts"
+import { faultsOf } from "../ConfigError.ts"
 import { keepProxy } from "../hidden.ts"
 import type { RawConfig } from "../json.ts"
 import { setField } from "../rawConfig.ts"
-import { longestNote } from "../schema.ts"
+import { AccountEntry, longestNote } from "../schema.ts"
 
 /** An account to add: an email, a mobile number or a token, and a password unless it has a token. Blank texts count as absent. */
 export interface NewAccount {
@@ -25,6 +26,11 @@ export interface NewAccount {
   readonly proxy?: string | null | undefined
   /** Accounts with the same one open one another's seals. */
   readonly organization?: string | null | undefined
+  readonly disabled?: boolean | null | undefined
+  readonly priority?: number | null | undefined
+  readonly weight?: number | null | undefined
+  /** As in the file. */
+  readonly budgets?: Schema.Json | undefined
 }
 
 /** Marks of an account. An absent one stays; an empty note, and any other but `disabled` that is `null`, are removed. */
@@ -51,6 +57,8 @@ const marks: Readonly<Record<keyof AccountMarks, true>> = {
 
 /** The fields of a request that changes marks. */
 export const markNames = Object.keys(marks)
+
+const decodeEntry = Schema.decodeUnknownResult(AccountEntry)
 
 /** The error for an account that is not configured. */
 export const unknownAccount = gatewayError("not_found", "No such account is configured")
@@ -82,9 +90,15 @@ export const newAccount = (body: NewAccount): Result.Result<RawConfig, GatewayEr
     if (text.length > longestNote) return refuse(`${name} must have at most ${longestNote} characters`, name)
   }
   const fields = { upstream, email, mobile, password, token, note, proxy, organization }
-  return Result.succeed(
-    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as RawConfig
+  const { budgets, disabled, priority, weight } = body
+  const entry = markAccount(
+    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as RawConfig,
+    { budgets, disabled: disabled ?? undefined, priority, weight }
   )
+  const decoded = decodeEntry(entry)
+  if (Result.isSuccess(decoded)) return Result.succeed(entry)
+  const [wrong] = faultsOf(decoded.failure, [])
+  return refuse(wrong!.message, wrong!.field)
 }
 
 const set = (entry: RawConfig, field: string, value: Schema.Json | undefined): RawConfig =>

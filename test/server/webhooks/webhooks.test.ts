@@ -105,6 +105,7 @@ describe("webhooks", () => {
       key: id,
       name: "Team",
       account: null,
+      note: null,
       upstream: null,
       window: "day",
       unit: "requests",
@@ -129,7 +130,12 @@ describe("webhooks", () => {
   it("report the budgets of accounts and upstreams once for a window", async () => {
     await start({
       upstreams: { one: farm.upstream("one", { budgets: [{ window: "day", cost: 1 }] }) },
-      accounts: [{ upstream: "one", token: "sk-account-canary", budgets: [{ window: "hour", requests: 5 }] }],
+      accounts: [{
+        upstream: "one",
+        token: "sk-account-canary",
+        note: "of Anna",
+        budgets: [{ window: "hour", requests: 5 }]
+      }],
       prices: { m: { input: 30_000, output: 30_000 } },
       webhooks: [hook({ events: ["budget.*"] })]
     })
@@ -144,11 +150,13 @@ describe("webhooks", () => {
       keyWithin("one", identityKeys({ token: "sk-account-canary" }, sha256Hex)[0]!),
       sha256Hex
     )
-    const ofAccount = { key: null, name: null, account, upstream: "one", window: "hour", unit: "requests", limit: 5 }
+    const named = { account, note: "of Anna" }
+    const ofAccount = { key: null, name: null, ...named, upstream: "one", window: "hour", unit: "requests", limit: 5 }
     const ofUpstream = {
       key: null,
       name: null,
       account: null,
+      note: null,
       upstream: "one",
       window: "day",
       unit: "cost",
@@ -207,6 +215,7 @@ describe("webhooks", () => {
     const { resets_at, ...data } = low.body.data
     assert.deepStrictEqual(data, {
       account,
+      note: null,
       upstream: "one",
       window: "5h",
       model: null,
@@ -342,6 +351,12 @@ describe("webhooks", () => {
     assert.strictEqual((await call("PUT", "/admin/webhooks", { body: { webhooks: [changed] } })).status, 200)
     const { webhooks } = await Effect.runPromise(storeOf(gateway!).currentRaw)
     assert.deepStrictEqual(webhooks as unknown, [{ ...webhook, events: ["quota.low", "budget.*"] }])
+    // Another origin gets no secret of this one.
+    for (const url of ["http://127.0.0.1:9/hook", "https://elsewhere.example/hook?token=***"]) {
+      const moved = await call("PUT", "/admin/webhooks", { body: { webhooks: [{ ...shown, url }] } })
+      assert.strictEqual(moved.status, 400)
+      assert.include(moved.detail, "webhooks[0].secret must be written with its value")
+    }
     const { json: tested } = await call("POST", "/admin/webhooks/test", { body: { name: "ops" } })
     assert.deepInclude(tested, { success: true, name: "ops", type: "webhook.test", status: 204, error: null })
     const [delivery] = receiver.received
