@@ -120,7 +120,8 @@ export class Callers extends Context.Service<Callers, {
 
     /** Whether a credential is a secret of this gateway other than the password, which must never go upstream. `owner` is its digest. */
     const isOurs = (token: string, owner: string): boolean =>
-      known.has(owner) || password.isWithheld(owner) || isAdminToken(token) || isGeneratedKey(token) || isAdminKey(token)
+      known.has(owner) || password.isWithheld(owner) || isAdminToken(token) || isGeneratedKey(token) ||
+      isAdminKey(token)
 
     /** A key's caller, with the login that came beside it unless that is a secret of this gateway. */
     const managed = (
@@ -168,9 +169,9 @@ export class Callers extends Context.Service<Callers, {
         sync()
         const owner = digest(token)
         const logins = newest === undefined || beside?.login === undefined ? [] : credentialsOfLogin(beside.login) ?? []
-        const unknown = newest === undefined ? [] : [owner, ...logins.map(digest)].filter((each) =>
-          !keys.has(each) && !notKeys.has(each)
-        )
+        const unknown = newest === undefined ?
+          [] :
+          [owner, ...logins.map(digest)].filter((each) => !keys.has(each) && !notKeys.has(each))
         if (newest === undefined || unknown.length === 0) return identifyHere(token, owner, target, address, beside)
         return Effect.flatMap(Effect.mapError(newest, storeUnavailable), () => {
           sync()

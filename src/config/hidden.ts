@@ -138,7 +138,8 @@ const hasMoved = (before: RawConfig, given: RawConfig): boolean =>
  */
 export const keepHidden = (before: RawConfig, given: RawConfig): RawConfig => {
   const { proxy } = before
-  return keepFields(hasMoved(before, given) ? { ...(proxy === undefined ? {} : { proxy }) } : before, given, [])
+  const ofProxy: RawConfig = proxy === undefined ? {} : { proxy }
+  return keepFields(hasMoved(before, given) ? ofProxy : before, given, [])
 }
 
 /** An entry without the secrets that go to its server. An address with a secret is as it is shown, which the decoder refuses. */

@@ -113,7 +113,9 @@ describe("a login beside the gateway's key", () => {
           assert.isFalse(yield* loginBesides(secret, "x-api-key"), secret)
         }
         assert.isFalse(yield* loginBesides(Array(10).fill("word").join(" ")))
-        for (const value of ["Bearer sk-ant-oat01-login", "Basic dXNlcjpwYXNz"]) assert.isTrue(yield* loginBesides(value))
+        for (const value of ["Bearer sk-ant-oat01-login", "Basic dXNlcjpwYXNz"]) {
+          assert.isTrue(yield* loginBesides(value))
+        }
         assert.isTrue(yield* loginBesides("sk-ant-api03-key", "x-api-key"))
       }).pipe(Effect.provide(
         withCallers({ keys: ["k", "other", "was-removed"], admin: { password_hash } })

@@ -21,7 +21,13 @@ export const further = fc.constantFrom(0, 0, 60, 10_000_000)
 export type Op =
   | { readonly _tag: "Request"; readonly leaseRequest: LeaseRequest }
   | { readonly _tag: "Close"; readonly nth: number }
-  | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number; readonly further: number }
+  | {
+    readonly _tag: "Suspend"
+    readonly key: string
+    readonly state: "cooling" | "out"
+    readonly delay: number
+    readonly further: number
+  }
   | { readonly _tag: "Restore"; readonly key: string }
   | { readonly _tag: "Advance"; readonly by: number }
   | { readonly _tag: "Clean"; readonly key: string; readonly cleaning: boolean }

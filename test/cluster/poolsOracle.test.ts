@@ -28,7 +28,13 @@ type Op =
   | { readonly _tag: "Close"; readonly nth: number; readonly seen: Seen }
   | { readonly _tag: "Widen" | "Late" | "Works"; readonly nth: number }
   | { readonly _tag: "Drop"; readonly nth: number; readonly name: string }
-  | { readonly _tag: "Suspend"; readonly key: string; readonly state: "cooling" | "out"; readonly delay: number; readonly further: number }
+  | {
+    readonly _tag: "Suspend"
+    readonly key: string
+    readonly state: "cooling" | "out"
+    readonly delay: number
+    readonly further: number
+  }
   | { readonly _tag: "Restore"; readonly key: string }
   | { readonly _tag: "Spend"; readonly key: string; readonly delay: number }
   | { readonly _tag: "SpendAll"; readonly name: string; readonly delay: number }
