@@ -53,7 +53,7 @@ export const fault = (field: string, rule: string): Fault => ({
   message: field === "" ? `the configuration ${rule}` : `${field} ${rule}`
 })
 
-/** Tells the faults of a body that is one entry of the configuration: their fields are those of the body. `place` is the entry's. */
+/** Tells the faults of a body that is one entry of the configuration: each is named by its field in the body. `place` is the entry's. */
 export const ofEntry = (place: string) => <E>(error: E): E | ConfigInvalid => {
   if (!(error instanceof ConfigInvalid)) return error
   return ConfigInvalid.of(error.faults.map(({ field, message }) => {

@@ -37,8 +37,8 @@ export const mostWindows = 16
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /**
- * The length of a window in milliseconds: it resets no later than that from now. Windows that name what they count are those of a minute or
- * of a day, which may have 25 hours.
+ * The length of a window in milliseconds: it resets no later than that from now. A window that names what it counts has a
+ * minute or a day, which may have 25 hours.
  */
 const lengthOf = (window: string): number => {
   const [, count, unit = ""] = /^(\d+)([mhd])/.exec(window) ?? []

@@ -57,7 +57,7 @@ export interface RoutedUpstream {
   /** In lower case, without `/`. */
   readonly name: string
   readonly driver: string
-  /** False while the operator has disabled it: nobody can ask for models that only it has. */
+  /** False while the operator has disabled it: models that only it has are unknown to callers. */
   readonly enabled: boolean
   /** The configured models, in order. */
   readonly models: ReadonlyArray<RoutedModel>

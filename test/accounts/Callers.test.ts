@@ -96,7 +96,7 @@ const loginBesides = (value: string, header = "authorization") => {
 }
 
 describe("a login beside the gateway's key", () => {
-  it.effect("is none where it is a secret of the gateway, removed ones included", () =>
+  it.effect("is left out if it is a secret of the gateway, removed ones included", () =>
     Effect.gen(function*() {
       const password_hash = yield* hashPassword("the-password")
       const claims = Buffer.from(JSON.stringify({ role: "admin", generation: 0 })).toString("base64url")

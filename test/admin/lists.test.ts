@@ -102,7 +102,7 @@ describe("accounts in the admin API", () => {
     const added = await call("POST", "/admin/accounts", { body: { ...login, ...marks } })
     assert.strictEqual(added.status, 200, added.detail)
     assert.deepInclude(added.json["account"], { disabled: true, priority: 3, weight: 2 })
-    assert.deepStrictEqual((await rawAccounts()).at(-1), { ...login, ...marks })
+    assert.include(JSON.stringify(await rawAccounts()), JSON.stringify({ ...login, ...marks }))
     const patched = await call("PATCH", "/admin/accounts/marked@x.org", { body: { proxy: "nowhere" } })
     assert.match(patched.detail, /^proxy must /)
     await call("DELETE", "/admin/accounts/marked@x.org")
