@@ -24,7 +24,7 @@ import type { AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
-import { boundsOf, withLimit } from "./bounds.ts"
+import { boundsOf, mostOutput, withLimit } from "./bounds.ts"
 import { CacheWatch, type CacheWatchOptions } from "./CacheWatch.ts"
 import type { Batch, CompletionInput } from "./CompletionInput.ts"
 import { isContinued, turnsKey } from "./conversationKey.ts"
@@ -313,11 +313,12 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const { caller: { owner }, config: { responses } } = input
     const start = (given: Conversation) => {
       const { stats } = input.request
-      const conversation = input.isStrict === true || this.#isBounded ? withLimit(given, input.config, target) : given
+      const isBounded = input.isStrict === true || this.#isBounded
+      const conversation = isBounded ? withLimit(given, input.config, target) : given
       stats.sent = conversation
       countPrompt(stats, budget, () => estimateConversation(conversation))
       const leastCached = this.#cache?.least
-      const asked = { ...input, model, conversation, budget, isWhole: whole, driver, leastCached }
+      const asked = { ...input, model, conversation, budget, isWhole: whole, driver, leastCached, most: isBounded ? mostOutput(input, conversation, driver) : undefined }
       const starting = startReply(asked, lease, attempt)
       const estimate = estimateCooperatively(conversation)
       if (isLong(conversation)) {

@@ -8,6 +8,7 @@ import type * as Scope from "effect/Scope"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import type { ClientIdentity } from "../domain/clientIdentity.ts"
 import type { ErrorFamily } from "../domain/errorBody.ts"
+import type { OutputFields } from "../domain/outputFields.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { RequestRecord } from "../recordings/RequestRecord.ts"
 import type { CallerHeaders } from "../upstream/Upstream.ts"
@@ -49,6 +50,8 @@ export interface Request {
   readonly entered: Reserved | undefined
   /** The body's fields by which servers choose another model, or a tier, as far as the body was read. */
   readonly choosing: Array<string>
+  /** The body's fields that say how much is made, as far as the body was read. */
+  outputs: OutputFields
   /** Characters of the body; absent until it is read, and for a request of an app. */
   bodyChars?: number
   /** The reply's share of `limits.buffered_bytes`; released at the end of the request. */
@@ -72,6 +75,7 @@ export const startRequest = (
     identity: undefined,
     entered: undefined,
     choosing: [],
+    outputs: {},
     held,
     followers: { recording: undefined, ended: undefined, isCounted: true },
     stats

@@ -60,6 +60,10 @@ class Assembly implements ReplyMachine {
     return this.#finish.promptReported()
   }
 
+  exceeds(most: number): boolean {
+    return this.#finish.exceeds(most)
+  }
+
   cacheReported(): boolean {
     return this.#finish.cacheReported()
   }
@@ -93,25 +97,32 @@ const isContent = (event: UpstreamEvent): boolean => {
   }
 }
 
-/** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds too much. */
+/** What a turn knows of its request. */
+export interface TurnOptions {
+  /** The style that the reply is for; `undefined` in an app without one. */
+  readonly style: string | undefined
+  /** The tokens of output beyond which the turn is cut; `undefined` for no bound but the server's. */
+  readonly most: number | undefined
+}
+
+/** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds or has too much. */
 export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   readonly #assembly: ReplyMachine
   readonly #policy: PolicyMachine | undefined
   readonly #budget: RequestBudget
   readonly #assembled: Array<ReplyEvent> = []
-  /** The style that the reply is for; `undefined` in an app without one. */
-  readonly #style: string | undefined
+  readonly #options: TurnOptions
 
   constructor(
     assembly: ReplyMachine,
     policy: PolicyMachine | undefined,
     budget: RequestBudget,
-    style: string | undefined
+    options: TurnOptions
   ) {
     this.#assembly = assembly
     this.#policy = policy
     this.#budget = budget
-    this.#style = style
+    this.#options = options
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
@@ -120,15 +131,18 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
-    const translated = event._tag === "UpstreamExtra" ? translatedFor(this.#style, event) : undefined
+    const translated = event._tag === "UpstreamExtra" ? translatedFor(this.#options.style, event) : undefined
     if (translated !== undefined) return translated.forEach((each) => this.push(each, out))
     const assembly = this.#assembly
     const budget = this.#budget
     const policy = this.#policy
-    if (budget.isEmpty && isContent(event)) budget.isEmpty = false
+    const { most } = this.#options
+    const hasContent = isContent(event)
+    if (budget.isEmpty && hasContent) budget.isEmpty = false
     const to = policy === undefined ? out : this.#assembled
     assembly.push(event, to)
-    if (!budget.hold(assembly.held + (policy?.held ?? 0))) assembly.push(UpstreamFinish("length"), to)
+    const isTooLong = hasContent && most !== undefined && assembly.exceeds(most)
+    if (!budget.hold(assembly.held + (policy?.held ?? 0)) || isTooLong) assembly.push(UpstreamFinish("length"), to)
     this.#applyPolicy(out)
   }
 

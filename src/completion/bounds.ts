@@ -5,15 +5,16 @@
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { MostUsed } from "../domain/bill.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
-import { estimateTokens } from "../domain/estimateTokens.ts"
+import { estimateTokens, withMargin } from "../domain/estimateTokens.ts"
 import { GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { inputImagesOf } from "../domain/inputImages.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
+import { outputFault } from "../domain/outputFields.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { type FamilyName, isWholeFor } from "../domain/VendorFields.ts"
 import { reminder } from "../sieve/declaration.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
-import { type Bound, withMargin } from "../usage/keyRules.ts"
+import type { Bound } from "../usage/keyRules.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
 import { demandsCall, judgesChoice } from "./toolPolicy.ts"
 import { limitField } from "./unsentFields.ts"
@@ -109,14 +110,22 @@ const sendsLimit = ({ family, sends }: Driver, { model }: Target, conversation: 
   sends.sampling?.("maxTokens", model, conversation) === true ||
   (sends.leastOutput !== undefined && !isWholeFor(conversation, family))
 
+/** The tokens of output that a driver asks for at most, for a conversation with a limit. A request of several replies has a summary. */
+export const mostOutput = (
+  { replies = 1 }: Pick<CompletionInput, "replies">,
+  conversation: Conversation,
+  { sends }: Pick<Driver, "sends">
+): number => Math.max(limitOf(conversation) ?? 0, sends.leastOutput ?? 0, replies > 1 ? mostSummaryTokens : 0)
+
 /** The most that a completion uses at each target of a route that may serve it, or the error of one without a bound. `now`: monotonic milliseconds. */
 export const boundsOf = (
-  { config, conversation, replies = 1, request: { style } }: CompletionInput,
+  input: CompletionInput,
   route: Pick<Route, "id" | "targets">,
   promptTokens: number,
   driverOf: (upstream: string) => Driver | undefined,
   now: number
 ): ReadonlyArray<Bound> | GatewayError => {
+  const { config, conversation, replies = 1, request: { outputs, style } } = input
   const bounds: Array<Bound> = []
   const words = wordsOf(conversation)
   const tier = words["service_tier"]?.toLowerCase()
@@ -141,6 +150,9 @@ export const boundsOf = (
         "model"
       )
     }
+    const completionTokens = mostOutput(input, limited, driver)
+    const fault = outputFault(outputs, completionTokens)
+    if (fault !== undefined) return fault
     const tools = callsOf(conversation, driver.family)
     if (tools instanceof GatewayError) return tools
     const { toolChoice } = conversation
@@ -151,7 +163,7 @@ export const boundsOf = (
       target,
       most: {
         promptTokens: withMargin(promptTokens + (isRepeated ? estimateTokens(reminder(toolChoice)) : 0)),
-        completionTokens: Math.max(limit, driver.sends.leastOutput ?? 0, replies > 1 ? mostSummaryTokens : 0),
+        completionTokens,
         tools,
         tier,
         words,

@@ -2,7 +2,7 @@
  * Makes the reply events of a reply's parts: numbers the calls, enforces their limit, counts and estimates tokens, and determines
  * the finish reason.
  */
-import { TokenCounter } from "../domain/estimateTokens.ts"
+import { TokenCounter, withMargin } from "../domain/estimateTokens.ts"
 import type { JsonFields } from "../domain/json.ts"
 import { collectSeals } from "../domain/makers.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
@@ -42,6 +42,8 @@ export interface UsageSoFar {
   readonly promptReported: () => boolean
   /** True if the upstream has reported how many tokens its cache had. */
   readonly cacheReported: () => boolean
+  /** True if the reply has more tokens than `most`, by the server's count or by an estimate with its margin. */
+  readonly exceeds: (most: number) => boolean
 }
 
 /** The machine, with the tokens so far and whether `Finish` was emitted. */
@@ -122,6 +124,11 @@ class ReplyFinisher implements FinishMachine {
 
   cacheReported(): boolean {
     return this.#reported.cachedTokens !== undefined
+  }
+
+  exceeds(most: number): boolean {
+    const { completionTokens = 0 } = this.#reported
+    return completionTokens > most || this.#reasoning.total() + this.#written.total() > withMargin(most)
   }
 
   finished(): boolean {

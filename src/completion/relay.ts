@@ -67,6 +67,8 @@ export interface RelayServices {
 /** A relayed reply that has started. */
 export interface OpenRelayed extends Omit<RelayedReply, "bytes"> {
   readonly budget: RequestBudget
+  /** A strict budget of its account or upstream has reserved the most that it can use. */
+  readonly isBounded: boolean
   /** The bytes, of which the first ones have arrived; for one reader. The account is released after the last bytes, or with the failure. */
   readonly bytes: Stream.Stream<Uint8Array, GatewayError>
 }
@@ -86,6 +88,7 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
   readonly #input: RelayInput
   readonly #services: RelayServices
   #budget: RequestBudget | undefined
+  #isBounded = false
 
   constructor(input: RelayInput, services: RelayServices) {
     this.#input = input
@@ -109,6 +112,10 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
   budgeted(): Budgeted {
     const { bounds, promptTokens } = this.#input
     return { promptTokens: () => promptTokens, bounds }
+  }
+
+  bounded(): void {
+    this.#isBounded = true
   }
 
   isSpent(): boolean {
@@ -177,7 +184,7 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
             (error) => Effect.andThen(Scope.close(attempt, Exit.fail(error)), Effect.fail(error))
           ))
     )
-    return Effect.succeed({ ...reply, bytes: released(bytes), budget: this.#budget! })
+    return Effect.succeed({ ...reply, bytes: released(bytes), budget: this.#budget!, isBounded: this.#isBounded })
   }
 }
 

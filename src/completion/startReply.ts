@@ -60,6 +60,8 @@ interface ReplyInput {
   readonly driver: Driver
   /** Tokens from which the server keeps a prompt; `undefined` where no cache is watched. */
   readonly leastCached: number | undefined
+  /** The tokens of output that strict limits have reserved for a turn; `undefined` without such limits. */
+  readonly most: number | undefined
 }
 
 /** The account of a lease, as what it makes is compared with. */
@@ -143,7 +145,7 @@ export type ReplyStarter = ReturnType<typeof replyStarter>
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
 export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
   const startTurn = (
-    { budget, caller, config, driver, isWhole, leastCached, model, request }: ReplyInput,
+    { budget, caller, config, driver, isWhole, leastCached, model, most, request }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
@@ -191,7 +193,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           promptTokens: () => estimateConversation(conversation)
         })
         request.stats.soFar = assembly
-        const machine = new Turn(assembly, policy, budget, request.style)
+        const machine = new Turn(assembly, policy, budget, { style: request.style, most })
         // The reply ends with the turn's last event, where readers stop, unless another turn may follow.
         const isDone = policy === undefined ? undefined : isTurnDone
         const assembled = transduce<UpstreamEvent, ReplyEvent, never, Turn>(once(machine), isDone)

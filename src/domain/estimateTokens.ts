@@ -168,3 +168,6 @@ export const estimateTokens = (text: string, from = 0, end = text.length): numbe
   counter.push(from === 0 && end === text.length ? text : text.slice(from, end))
   return counter.total()
 }
+
+/** Tokens that an estimate of so many may stand for: strict limits count them with a margin of a quarter. */
+export const withMargin = (tokens: number): number => Math.ceil(tokens * 5 / 4)

@@ -20,6 +20,7 @@ import { runCooperatively } from "../config/clock/cooperative.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentLimits, holdBytes } from "../config/limits.ts"
 import { choosingFields } from "../domain/choosingFields.ts"
+import { outputFields } from "../domain/outputFields.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import type { BodyVendorFields } from "../domain/families/BodyVendorFields.ts"
 import type { Family, ServerFields } from "../domain/families/Family.ts"
@@ -206,6 +207,7 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
       if (refused !== undefined) return Result.fail(refused)
       current?.choosing.push(...paths)
     }
+    if (current !== undefined) current.outputs = yield* outputFields(body.success)
     yield* restoreIntegers(body.success, text, counter?.turns ?? [])
     const rest = family === undefined ? undefined : yield* restOf(family, request)
     const value = normalize === undefined ? body.success : yield* normalize(body.success)

@@ -7,6 +7,7 @@ import { windowNames } from "../config/schema.ts"
 import type { KeyLimit } from "../config/windowLimit.ts"
 import { dearestCost, type MostUsed, promptCost, unpricedTarget } from "../domain/bill.ts"
 import { formatDecimal } from "../domain/decimal.ts"
+import { withMargin } from "../domain/estimateTokens.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { priceOf } from "../domain/prices.ts"
 import { resolveRoute, type Route, type Target, targetName } from "../domain/routes.ts"
@@ -29,9 +30,6 @@ export interface Bound {
   /** The tries that the target may charge: strict requests are not sent again after one that is charged. */
   readonly tries: number
 }
-
-/** The tokens that strict limits reserve for a prompt. The gateway estimates them, so they have a margin of a quarter. */
-export const withMargin = (promptTokens: number): number => Math.ceil(promptTokens * 5 / 4)
 
 /** A request for admission. */
 export interface AdmissionRequest {

@@ -88,6 +88,10 @@ const readJson = Effect.fnUntraced(function*(
   return { isStream: body.stream === true, model, source, text: endpoint.isText === true ? text : "" }
 })
 
+/** The tokens of output that a request reserves; `undefined` without bounds. */
+const mostOf = (bounds: ReturnType<typeof relayedBounds> | undefined): number | undefined =>
+  Array.isArray(bounds) ? bounds[0]?.most.completionTokens : undefined
+
 /** The characters of a request's `input`. */
 const charactersOf = (text: string): number => {
   const body = parseJson(text, Infinity)
@@ -140,7 +144,8 @@ export const RelayedHandlers = groupRoutes(
         const estimate = yield* startCooperatively(inputTokens([text]))
         return yield* Effect.withFiber((fiber) => {
           const clock = fiber.getRef(Clock.Clock)
-          const bounds = (model: Route) => relayedBounds(endpoint, text, estimate, model)
+          const bounds = (model: Route) => relayedBounds(endpoint, text, estimate, request.outputs, model)
+          let isStrict = false
           const opening = relay(services, {
             caller,
             config: current.config,
@@ -161,6 +166,7 @@ export const RelayedHandlers = groupRoutes(
               hasChoices: endpoint.hasChoices === true,
               hasPictures: endpoint.counts === "pictures",
               characters: endpoint.counts === "characters" ? charactersOf(text) : 0,
+              most: mostOf(output.isBounded || isStrict ? bounds(model) : undefined),
               limits: current.config.limits
             })
             stats.soFar = renderer
@@ -170,7 +176,8 @@ export const RelayedHandlers = groupRoutes(
             keyLimits,
             { caller, model, request, choosing: form?.choosing },
             () => estimate,
-            () => {
+            ({ strict }) => {
+              isStrict = strict !== undefined
               if (form !== undefined) form.refuse = (names) => keyLimits.refuseChoosing(keyOf(caller), model, names)
               const started = Effect.map(opening, (reply) => ({ ...reply, events: reply.bytes }))
               return streamReply(started, render, undefined, deadlines, current.config.request_timeouts.client * 1000)

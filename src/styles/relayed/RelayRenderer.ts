@@ -4,7 +4,7 @@
  */
 import type { OpenRelayed } from "../../completion/relay.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
-import { estimateTokens } from "../../domain/estimateTokens.ts"
+import { estimateTokens, withMargin } from "../../domain/estimateTokens.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
@@ -34,6 +34,8 @@ export interface RelayedFacts {
   readonly hasPictures: boolean
   /** Characters that the server speaks. */
   readonly characters: number
+  /** The tokens of output that strict limits have reserved; `undefined` without such limits. */
+  readonly most: number | undefined
   readonly limits: Limits
 }
 
@@ -48,6 +50,11 @@ const searchUnitsOf = (kept: ReadonlyMap<string, string>): number => {
   const units = isRecord(meta) ? meta["billed_units"] : parseJson(kept.get("billed_units") ?? "")
   return isRecord(units) ? asCount(units["search_units"]) ?? 0 : 0
 }
+
+const tooMuchOutput = gatewayError(
+  "upstream_error",
+  "The upstream's reply is longer than max_tokens, which a strict limit or budget has reserved"
+)
 
 const eventTooLong = gatewayError("upstream_error", "An event of the upstream's reply is too long")
 
@@ -172,10 +179,11 @@ export class RelayRenderer implements ReplyRenderer<Uint8Array, Frame> {
     else for (const event of finished) out.push(this.event(event))
   }
 
-  /** Finished events in one piece. */
+  /** Finished events in one piece, up to one with more output than was reserved. */
   private event(text: string): string {
     const out: Array<string> = []
     for (const line of text.split(/(?<=\n|\r(?!\n))/)) {
+      if (this.fault === tooMuchOutput) break
       const data = dataLine.exec(line)?.[1]
       if (data === undefined) {
         out.push(line)
@@ -187,8 +195,15 @@ export class RelayRenderer implements ReplyRenderer<Uint8Array, Frame> {
       scan.push(line.slice(at), out)
       this.note(scan)
       if (this.facts.hasChoices && this.counted === undefined) this.estimateText(data)
+      if (this.isTooLong()) this.fault ??= tooMuchOutput
     }
     return out.join("")
+  }
+
+  /** An estimate has a margin. */
+  private isTooLong(): boolean {
+    const { facts: { most = Infinity } } = this
+    return this.completionTokens > withMargin(most) && this.counted === undefined
   }
 
   private note({ items, kept }: Pick<TopLevel<Frame>, "items" | "kept">): void {
