@@ -35,8 +35,9 @@ import { boundsOf } from "./bounds.ts"
 import { choosesByWindow, CompletionAttempt } from "./CompletionAttempt.ts"
 import type { Asked, CompletedReply, CompletionInput, CompletionOutput, Replies } from "./CompletionInput.ts"
 import { countUpstream } from "./countUpstream.ts"
+import { carrying } from "./fallback.ts"
 import { type OpenReply, streamOf, wholeOf } from "./openReply.ts"
-import { startsNextReply } from "./RequestStats.ts"
+import { type RequestStats, startsNextReply } from "./RequestStats.ts"
 import { CurrentSharedCalls, SealedCalls } from "./SealedCalls.ts"
 import { replyStarter } from "./startReply.ts"
 import { hasOwnTools, toolChoiceFault } from "./toolPolicy.ts"
@@ -70,6 +71,13 @@ export interface Compactor {
   /** It has made no compaction that it was asked for: the gateway makes them for the next ten minutes. */
   readonly failed: () => void
 }
+
+/** Fails with the refusal of a limit whose fallback cannot serve a request. */
+const refusedBy = (refusal: GatewayError, stats: RequestStats): Effect.Effect<never, GatewayError> =>
+  Effect.suspend(() => {
+    stats.fallback = undefined
+    return Effect.fail(refusal)
+  })
 
 /** Runs completions. */
 export class Completion extends Context.Service<Completion, {
@@ -123,13 +131,15 @@ export class Completion extends Context.Service<Completion, {
       const bounds = counts
         ? (model: Route) => boundsOf(input, model, promptTokens(), accounts.driverOf, deadlines.now())
         : undefined
-      const served = ({ fallback, strict }: Admitted) =>
-        fallback === undefined && strict === undefined ? then(input) : then({
-          ...input,
-          model: fallback?.model ?? input.model,
-          refusal: fallback?.refusal,
-          isStrict: strict !== undefined
+      const served = ({ fallback, strict }: Admitted) => {
+        if (fallback === undefined) return strict === undefined ? then(input) : then({ ...input, isStrict: true })
+        return Effect.flatMapEager(startCooperatively(estimateCooperatively(conversation)), () => {
+          const model = carrying(input.config, fallback.model, conversation, promptTokens())
+          return model === undefined
+            ? refusedBy(fallback.refusal, input.request.stats)
+            : then({ ...input, model, refusal: fallback.refusal, isStrict: strict !== undefined })
         })
+      }
       const admit = () => admitRequest(keyLimits, input, promptTokens, served, { bounds, takesFallback: true })
       return counts
         ? Effect.flatMapEager(startCooperatively(estimateCooperatively(conversation)), admit)
@@ -168,8 +178,7 @@ export class Completion extends Context.Service<Completion, {
             return attempted({ ...input, conversation: again, shorter: undefined }, whole, output)
           }
           if (refusal === undefined || !(error === work.refusal || isTooLong(error))) return Effect.fail(error)
-          stats.fallback = undefined
-          return Effect.fail(refusal)
+          return refusedBy(refusal, stats)
         })
       }
       return attempted

@@ -9,6 +9,7 @@ import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
 import { ExtraFold, isContentPlace, isEventPlace } from "../domain/replyExtras.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
+import { mostTokens } from "../domain/units.ts"
 import type { PartialUsage, UpstreamExtra } from "../domain/UpstreamEvent.ts"
 import type { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import type { CallBegun, CallOver, Ending, ReplyPart } from "./ReplyPart.ts"
@@ -66,7 +67,7 @@ const noCall: Call = { id: "", name: "" }
 
 /** A valid count of tokens; any other number would corrupt the limits of keys and the sums of usage. */
 const count = (figure: number | undefined): number | undefined =>
-  figure !== undefined && Number.isFinite(figure) && figure >= 0 ? Math.round(figure) : undefined
+  figure !== undefined && figure >= 0 && figure <= mostTokens ? Math.round(figure) : undefined
 
 /** Merges reported figures; a missing one keeps its earlier value. */
 const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => ({

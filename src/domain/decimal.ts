@@ -48,9 +48,16 @@ export const formatDecimal = (amount: bigint, decimals = decimalsOfAmounts): str
   return `${amount < 0n ? "-" : ""}${size / one}${fraction === "" ? "" : `.${fraction}`}`
 }
 
-/** An amount of at least 0 as whole units and nanos. */
+/**
+ * What stored sums grow to at most: storage keeps them there, so that a sum of two is a safe integer, and every reader can show it.
+ */
+export const mostSum = 2 ** 52
+
+const mostAmount = BigInt(mostSum) * unit
+
+/** An amount of at least 0 as whole units and nanos; at most `mostSum` units. */
 export const splitAmount = (amount: bigint): readonly [units: number, nanos: number] =>
-  amount === 0n ? [0, 0] : [Number(amount / unit), Number(amount % unit)]
+  amount === 0n ? [0, 0] : amount >= mostAmount ? [mostSum, 0] : [Number(amount / unit), Number(amount % unit)]
 
 /** The amount of whole units and any number of nanos. */
 export const joinAmount = (units: number, nanos: number): bigint =>

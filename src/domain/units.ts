@@ -40,6 +40,12 @@ export const toolUnit = "per_tool_call"
 /** A service tier without a price is listed as `tiers.<tier>`. */
 export const tierUnit = "tiers"
 
+/** Tokens of a prompt or a reply that a server may count; a higher count is none. */
+export const mostTokens = 1e9
+
+/** US dollars of 10^-9 that a server may charge for a reply, ten thousand dollars; a higher cost is none. */
+export const mostServerCost = 10_000n * 10n ** 9n
+
 /** What a server reports beside the counts of plain tokens. Counts that exceed their whole are cut to it. */
 export interface UsageDetails {
   /** Part of the written tokens that the cache keeps for an hour; the others are kept for five minutes. */
@@ -61,8 +67,10 @@ export interface UsageDetails {
   readonly tier?: string | undefined
   /** Fields of the usage body whose values are words, such as `speed`. */
   readonly words?: { readonly [field: string]: string } | undefined
-  /** What the server itself charges, in US dollars of 10^-9. */
+  /** What the server itself charges, in US dollars of 10^-9; at most `mostServerCost`. */
   readonly serverCost?: bigint | undefined
+  /** The server names a cost that no reply has, so that the prices count. */
+  readonly isCostRefused?: true | undefined
 }
 
 /** Token counts of a finished reply; `completionTokens` includes `reasoningTokens`. */

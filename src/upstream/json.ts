@@ -4,6 +4,7 @@
 import type { Json, JsonFields, JsonRecord } from "../domain/json.ts"
 import { runSync } from "../domain/stream/cooperative.ts"
 import { bytesOfValues, measureJson } from "../domain/stream/measureJson.ts"
+import { mostTokens } from "../domain/units.ts"
 
 /** A string that is not empty. */
 export const asString = (value: unknown): string | undefined =>
@@ -12,6 +13,12 @@ export const asString = (value: unknown): string | undefined =>
 /** A count, of tokens or calls: an integer up to 10^12. */
 export const asCount = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 1e12 ? value : undefined
+
+/** A count of tokens: an integer up to `mostTokens`. */
+export const asTokens = (value: unknown): number | undefined => {
+  const count = asCount(value)
+  return count !== undefined && count <= mostTokens ? count : undefined
+}
 
 /** The text of a parsed value; `undefined` if it is nested too deeply. */
 export const writeJson = (value: JsonRecord): string | undefined => {

@@ -1,7 +1,7 @@
 /** What usage bodies of all families say beside counts: service tiers, words that decide factors, and the server's own cost. */
 import { roundDecimal } from "../domain/decimal.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
-import type { UsageDetails } from "../domain/units.ts"
+import { mostServerCost, type UsageDetails } from "../domain/units.ts"
 import { asCount, asString } from "./json.ts"
 
 /** Names of the base tier. The vendors document each: `default` and `auto`, `standard` and `standard_only`, `on_demand`, `unspecified`. */
@@ -77,6 +77,12 @@ export const serverCostOf = (usage: JsonRecord): bigint | undefined => {
   }
   const vendors = isByok === true && isRecord(details) ? finely(details["upstream_inference_cost"]) ?? 0n : 0n
   return (own + vendors + finer / 2n) / finer
+}
+
+/** What the server charges, as far as a reply can cost that; `undefined` for a server that names no cost. */
+export const chargedBy = (usage: JsonRecord): Pick<UsageDetails, "isCostRefused" | "serverCost"> | undefined => {
+  const serverCost = serverCostOf(usage)
+  return serverCost === undefined ? undefined : serverCost <= mostServerCost ? { serverCost } : { isCostRefused: true }
 }
 
 /** Details without those that say nothing; `undefined` if none is left. */

@@ -1,7 +1,7 @@
 /**
  * The measures of usage, the dimensions of its buckets, and the entry of one request.
  */
-import { formatDecimal, joinAmount, nanosInUnit, splitAmount } from "../domain/decimal.ts"
+import { formatDecimal, joinAmount, mostSum, nanosInUnit, splitAmount } from "../domain/decimal.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
 import { addMeasured, addTimes, type Times } from "./Times.ts"
 
@@ -209,7 +209,7 @@ export const addElsewhere = ({ values }: Sums, { cost, wasted }: CostElsewhere):
 
 /** Adds `from` to `into`. */
 export const addSums = (into: Sums, from: Sums): void => {
-  for (let i = 0; i < sumNames.length; i++) into.values[i]! += from.values[i]!
+  for (let i = 0; i < sumNames.length; i++) into.values[i] = Math.min(mostSum, into.values[i]! + from.values[i]!)
   carryOver(into.values)
   from.errors?.forEach((count, code) => addErrors(into, code, count))
   if (from.times !== undefined) addTimes(into.times ??= new Map(), from.times)

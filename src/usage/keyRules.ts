@@ -215,17 +215,24 @@ interface Weighed {
   readonly share: Share
   readonly now: number
   readonly currency: string | undefined
+  /** The fallback of a limit may serve it. */
+  readonly takesFallback: boolean | undefined
 }
 
-/** The error of a request beyond its key's limits; `undefined` within them. */
-export const refusalOf = ({ currency, limits, most, now, share, state }: Weighed): GatewayError | undefined => {
+/** The error of a request beyond its key's limits, by those that no fallback serves beyond, if there are any; `undefined` within all limits. */
+export const refusalOf = (
+  { currency, limits: all, most, now, share, state, takesFallback }: Weighed
+): GatewayError | undefined => {
   if (most !== undefined && state.inFlight >= most) {
     const message = `This API key already has ${most} ${
       most === 1 ? "request" : "requests"
     } in progress, its limit. Retry when one has finished.`
     return gatewayError("rate_limit_exceeded", message, { retryAfter: 1 })
   }
-  const exceeded = limits.length === 0 ? [] : exceededBy(state, limits, share)
+  const ends = takesFallback === true ? all.filter(({ fallback }) => fallback === undefined) : all
+  const ending = ends.length === 0 ? [] : exceededBy(state, ends, share)
+  const limits = ending.length > 0 ? ends : all
+  const exceeded = ending.length > 0 || limits.length === 0 ? ending : exceededBy(state, limits, share)
   if (exceeded.length === 0) return undefined
   const { cost, tokens } = share
   const tooSmall = limits.find((limit) => limit.tokens !== undefined && tokens > limit.tokens)

@@ -33,6 +33,19 @@ const faults: ReadonlyMap<number, readonly [UsageFileError["kind"], string]> = n
   [26, ["corrupt", "is not a database"]]
 ])
 
+/** The primary result codes of a row that no table takes: too big, a constraint, another type, out of range. */
+const rowCodes: ReadonlySet<number> = new Set([18, 19, 20, 25])
+
+/** Why one row cannot be written, though the file can be; `undefined` for an error of the file, and for a bug. */
+export const rowFault = (error: unknown): string | undefined => {
+  if (!(error instanceof Error)) return undefined
+  const isRow = Predicate.hasProperty(error, "errcode")
+    ? typeof error.errcode === "number" && rowCodes.has(error.errcode & 0xff)
+    // A value that Node gives to no statement.
+    : Predicate.hasProperty(error, "code") && /^ERR_(?:INVALID_ARG|OUT_OF_RANGE)/.test(String(error.code))
+  return isRow ? error.message : undefined
+}
+
 /** An error that SQLite threw. Rethrows every other error, which is a bug. */
 export const usageFileError = (file: string, error: unknown): UsageFileError => {
   if (error instanceof ForeignDatabase) {

@@ -380,7 +380,9 @@ export const makeSharedLimits = (
             reservation.rateLimits = left
             return Effect.succeed(reservation)
           }
-          const refusal = refusalOf({ state, limits: checked, most, share, now: at, currency }) ?? unavailable()
+          const takesFallback = request?.takesFallback
+          const refusal = refusalOf({ state, limits: checked, most, share, now: at, currency, takesFallback }) ??
+            unavailable()
           if (request !== undefined) budgets?.refused(ownerOfKey(config.now(), key), state, checked, share)
           const { fallback } = reservation
           const next = request === undefined

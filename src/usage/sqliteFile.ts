@@ -6,7 +6,7 @@
  * counters of a key are a look-up, however long the history is.
  */
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
-import { joinAmount, nanosInUnit, splitAmount } from "../domain/decimal.ts"
+import { joinAmount, mostSum, nanosInUnit, splitAmount } from "../domain/decimal.ts"
 import { decodeWindows, encodeWindows } from "../domain/quota.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
 import {
@@ -19,6 +19,7 @@ import {
   type KeyCounters,
   sumCounters
 } from "./Batch.ts"
+import { rowFault } from "./openSqlite.ts"
 import { confirming, firstKept, type HistoryHours, type RetentionCutoffs } from "./retention.ts"
 import {
   added,
@@ -49,11 +50,33 @@ const bucketsInSlice = (256 * 1024) / bucketWeight
 
 const full = { items: bucketsInSlice, chars: bucketsInSlice * bucketWeight }
 
+/** The rows of a batch that cannot be written, and why the first one cannot. */
+export class LeftOut {
+  rows = 0
+  reason: string | undefined
+
+  /** Writes a row, unless the file takes no such row. Throws SQLite's errors of the file. */
+  tried(write: () => void): void {
+    try {
+      write()
+    } catch (error) {
+      const fault = rowFault(error)
+      if (fault === undefined) throw error
+      this.rows++
+      this.reason ??= fault
+    }
+  }
+}
+
 /**
- * Writes a batch in one transaction, all or nothing, and removes the sessions beyond the number that is kept. Throws SQLite's errors.
+ * Writes a batch in one transaction, all or nothing but the rows that the file takes in no batch, and removes the sessions beyond the number
+ * that is kept. Throws SQLite's errors.
  */
-export const writeBatch = (db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<void> =>
-  slicedTransaction(db, writeRows(db, batch, mostSessions))
+export function* writeBatch(db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<LeftOut> {
+  const leftOut = new LeftOut()
+  yield* slicedTransaction(db, writeRows(db, batch, mostSessions, leftOut))
+  return leftOut
+}
 
 /** Returns what adds sums at a position to a table. */
 const sumsWriter = (
@@ -72,7 +95,7 @@ const sumsWriter = (
      ON CONFLICT DO UPDATE SET ${added(["count"], errors)}`
   )
   return (at: ReadonlyArray<string | number>, { errors: codes, times, values }: Sums): void => {
-    upsert.run(...at, ...values, times === undefined ? null : timesText(times))
+    upsert.run(...at, ...values.map((value) => Math.min(value, mostSum)), times === undefined ? null : timesText(times))
     codes?.forEach((count, code) => upsertError.run(...at, code, count))
   }
 }
@@ -84,32 +107,34 @@ const bucketWriter = (db: DatabaseSync, table: BucketTable) => {
   return (bucket: Bucket): void => write([bucket.hour, ...dimensions.map((name) => bucket[name])], bucket.sums)
 }
 
-function* writeRows(db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<void> {
+function* writeRows(db: DatabaseSync, batch: Batch, mostSessions: number, leftOut: LeftOut): Cooperative<void> {
   let done = 0
   const write = bucketWriter(db, history)
   const writeDay = sumsWriter(db, days, dayPlace)
   const summedDays = new Set(db.prepare("SELECT day FROM summed_days").all().map(({ day }) => Number(day)))
   for (const bucket of batch.buckets.values()) {
-    write(bucket)
+    leftOut.tried(() => write(bucket))
     const day = dayOf(bucket.hour)
     // A request may end after the day in which it began is summed.
-    if (summedDays.has(day)) { for (const name of historyNames) writeDay([name, day, bucket[name]], bucket.sums) }
+    if (summedDays.has(day)) {
+      for (const name of historyNames) leftOut.tried(() => writeDay([name, day, bucket[name]], bucket.sums))
+    }
     if (++done % bucketsInSlice === 0) yield full
   }
-  if (batch.sessions.size > 0) yield* writeSessions(db, batch, mostSessions)
+  if (batch.sessions.size > 0) yield* writeSessions(db, batch, mostSessions, leftOut)
   const upsertCount = db.prepare(
     `INSERT INTO key_counts (unit, start, key, requests, tokens, ${countCosts.join(", ")}) VALUES (${marks(7)})
      ON CONFLICT DO UPDATE SET ${added(["requests", "tokens", ...countCosts], "key_counts")}`
   )
   for (const { cost, key, requests, start, tokens, unit } of batch.counts.values()) {
-    upsertCount.run(unit, start, key, requests, tokens, ...splitAmount(cost))
+    leftOut.tried(() => upsertCount.run(unit, start, key, requests, Math.min(tokens, mostSum), ...splitAmount(cost)))
     if (++done % bucketsInSlice === 0) yield full
   }
   const upsertUse = db.prepare(
     "INSERT INTO key_last_used (key, at) VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(key_last_used.at, excluded.at)"
   )
   for (const [key, at] of batch.lastUsed) {
-    upsertUse.run(key, at)
+    leftOut.tried(() => upsertUse.run(key, at))
     if (++done % bucketsInSlice === 0) yield full
   }
   const putState = db.prepare(
@@ -118,7 +143,7 @@ function* writeRows(db: DatabaseSync, batch: Batch, mostSessions: number): Coope
   for (const [account, read] of batch.accounts) {
     const { pausedUntil, windows } = read()
     const until = windows.reduce((latest, { resets_at }) => Math.max(latest, resets_at), pausedUntil)
-    putState.run(account, Math.ceil(until), pausedUntil, encodeWindows(windows))
+    leftOut.tried(() => putState.run(account, Math.ceil(until), pausedUntil, encodeWindows(windows)))
     if (++done % bucketsInSlice === 0) yield full
   }
 }
@@ -132,7 +157,12 @@ export const readAccounts = (db: DatabaseSync, now: number): ReadonlyMap<string,
     ])
   )
 
-function* writeSessions(db: DatabaseSync, batch: Batch, mostSessions: number): Cooperative<void> {
+function* writeSessions(
+  db: DatabaseSync,
+  batch: Batch,
+  mostSessions: number,
+  leftOut: LeftOut
+): Cooperative<void> {
   let done = 0
   const write = bucketWriter(db, sessions)
   const upsertUse = db.prepare(
@@ -144,11 +174,11 @@ function* writeSessions(db: DatabaseSync, batch: Batch, mostSessions: number): C
   )
   const known = db.prepare(`SELECT 1 FROM session_usage WHERE (${sessions.place}) = (${sessions.placeMarks})`)
   for (const { at, buckets, key, session } of batch.sessions.sessions) {
-    upsertUse.run(key, session, at)
+    leftOut.tried(() => upsertUse.run(key, session, at))
     let rows = Number(rowsOf.get(key, session)?.["rows"])
     for (const bucket of buckets.values()) {
       const isNew = known.get(bucket.hour, ...sessionNames.map((name) => bucket[name])) === undefined
-      write(isNew && rows >= mostSessionRows ? { ...bucket, agent: none, parent: none } : bucket)
+      leftOut.tried(() => write(isNew && rows >= mostSessionRows ? { ...bucket, agent: none, parent: none } : bucket))
       if (isNew) rows++
       if (++done % bucketsInSlice === 0) yield full
     }
@@ -170,7 +200,7 @@ export const readCounters = (db: DatabaseSync, key: string, now: number): KeyCou
   const starts: Array<readonly [KeptUnit, number]> = [["minute", at.minute], ["hour", at.hour]]
   for (let day = at.firstDay; day <= at.day; day += dayLength) starts.push(["day", day])
   const one = db.prepare(
-    `SELECT requests, tokens, ${countCosts.join(", ")} FROM key_counts WHERE unit = ? AND start = ? AND key = ?`
+    `SELECT requests, ${["tokens", ...countCosts].map((name) => `min(${name}, ${mostSum}) AS ${name}`).join(", ")} FROM key_counts WHERE unit = ? AND start = ? AND key = ?`
   )
   const counts = starts.flatMap(([unit, start]) => {
     const row = one.get(unit, start, key)
@@ -237,19 +267,22 @@ const sumsOf = (row: Row, before: number): Sums => {
   return sums
 }
 
+/** A sum of integers that overflows fails, and so does the read of one that is no safe integer. */
+const bounded = (name: string): string => `CAST(min(total("${name}"), ${mostSum}) AS INTEGER)`
+
 /** The sum of a column. Whole units are moved out of the nanos: their sum may be beyond the exact numbers. */
 const summed = (name: string): string => {
   switch (name) {
     case "cost_units":
     case "wasted_units":
-      return `sum(${name}) + sum(${name.replace("units", "nanos")}) / ${nanosInUnit}`
+      return `${bounded(name)} + sum(${name.replace("units", "nanos")}) / ${nanosInUnit}`
     case "cost_nanos":
     case "wasted_nanos":
       return `sum(${name}) % ${nanosInUnit}`
     case timesName:
       return `group_concat(${name}, ' ')`
     default:
-      return `sum("${name}")`
+      return bounded(name)
   }
 }
 

@@ -2,6 +2,7 @@
  * The tables of the SQLite file of usage, those of former layouts, and transactions.
  */
 import type { DatabaseSync } from "node:sqlite"
+import { mostSum } from "../domain/decimal.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
 import { sumOfTexts } from "./Times.ts"
@@ -31,7 +32,7 @@ const sumIn = (table: string, name: string): string =>
   name === timesName
     ? `CASE WHEN length(${table}.${name}) > ${longestUnsummed} THEN sum_of_times(${table}.${name}, excluded.${name})
        ELSE coalesce(${table}.${name} || ' ' || excluded.${name}, ${table}.${name}, excluded.${name}) END`
-    : `${table}."${name}" + excluded."${name}"`
+    : `min(${table}."${name}" + excluded."${name}", ${mostSum})`
 /** What sets columns where a row is added to another one. */
 export const added = (names: ReadonlyArray<string>, table: string): string =>
   names.map((name) => `"${name}" = ${sumIn(table, name)}`).join(", ")

@@ -33,6 +33,7 @@ import {
   compactDatabase,
   dropDatabaseCounts,
   dropDatabaseSessions,
+  type LeftOut,
   readAccounts,
   readCounters,
   readHours,
@@ -140,6 +141,14 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       return Effect.logError(`Usage is kept in memory for now: ${error.message}`)
     })
 
+  const noteLeftOut = ({ reason, rows }: LeftOut) =>
+    Effect.suspend(() => {
+      dropped += rows
+      return rows === 0
+        ? Effect.void
+        : Effect.logError(`${rows} ${rows === 1 ? "row" : "rows"} of usage cannot be written and are left out: ${reason}`)
+    })
+
   const close = () => {
     connections?.close()
     connections = undefined
@@ -174,10 +183,11 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
         Effect.tapError(({ kind }) => Effect.sync(() => kind === "busy" || kind === "full" ? undefined : close()))
       )
 
-  function* write(db: DatabaseSync, batch: Batch): Cooperative<void> {
-    yield* writeBatch(db, batch, mostSessions)
+  function* write(db: DatabaseSync, batch: Batch): Cooperative<LeftOut> {
+    const leftOut = yield* writeBatch(db, batch, mostSessions)
     // In the same step as the commit: a read in between would count the batch twice.
     writing = undefined
+    return leftOut
   }
 
   const flush = Effect.andThen(
@@ -192,7 +202,7 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       const batch = writing
       return run((known) => write(known.writer, batch)).pipe(
         Effect.retry({ times: 1, while: (error) => error.kind === "corrupt" }),
-        Effect.matchEffect({ onFailure: failed, onSuccess: () => succeeded })
+        Effect.matchEffect({ onFailure: failed, onSuccess: (leftOut) => Effect.andThen(noteLeftOut(leftOut), succeeded) })
       )
     })
   ).pipe(Effect.uninterruptible, writer.withPermit)

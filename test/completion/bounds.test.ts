@@ -108,7 +108,7 @@ const boundOf = (
     readonly replies?: number
   } = {}
 ) => {
-  const request = { style: "responses" } as CompletionInput["request"]
+  const request = { style: "responses", outputs: {} } as CompletionInput["request"]
   const input = {
     conversation: asked,
     config: configOf(max_tokens),

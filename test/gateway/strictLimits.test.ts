@@ -27,7 +27,7 @@ const configOf = (limits: ReadonlyArray<RawConfig>): RawConfig => ({
   upstream: {
     driver: "openai",
     base_url: server.baseUrl,
-    models: { big: "big", bounded: { model: "bounded", max_tokens: 7 }, cheap: "cheap" }
+    models: { big: "big", bounded: { model: "bounded", max_tokens: 7 }, cheap: { model: "cheap", context_window: 400, input: ["text"] } }
   },
   upstreams: {
     claude: { driver: "messages", base_url: server.baseUrl.replace(/\/v1$/, ""), models: { sonnet: "sonnet" } },
@@ -247,6 +247,40 @@ describe("the fallback of a limit", () => {
     const last = await chat()
     assert.deepStrictEqual(await faultOf(last), [429, null, "rate_limit_exceeded"])
     assert.isNull(last.headers.get("x-gateway-fallback"))
+  })
+
+  it("leaves the refusal to a shorter limit that is used up beside it, which says when it ends", async () => {
+    await start([{ ...fallbacks, tokens: 1 }, { window: "minute", requests: 1 }])
+    server.answer(() => reply(2))
+    // The prompt is larger than the limit that has the fallback.
+    assert.strictEqual((await chat()).headers.get("x-gateway-fallback"), "day tokens")
+    await usedCost()
+    const answer = await chat()
+    assert.strictEqual(answer.status, 429)
+    const { error } = await answer.json() as Faulty
+    assert.match(error.message, /^This API key's limit of 1 request a minute is used up until [^;]*$/)
+    assert.isAtMost(Number(answer.headers.get("retry-after")), 60)
+    assert.isAtLeast(Number(answer.headers.get("retry-after")), 1)
+    assert.isNull(answer.headers.get("x-should-retry"))
+  })
+
+  it("leaves a picture to a model with pictures, and a prompt beyond its window to the limit's refusal", async () => {
+    await start([fallbacks])
+    await useUp()
+    const picture = {
+      messages: [{
+        role: "user",
+        content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }]
+      }]
+    }
+    const before = server.requests.length
+    for (const fields of [picture, { messages: [{ role: "user", content: "a word ".repeat(500) }] }]) {
+      const answer = await chat(fields)
+      assert.deepStrictEqual(await faultOf(answer), [429, null, "rate_limit_exceeded"])
+      assert.isNull(answer.headers.get("x-gateway-fallback"))
+    }
+    assert.lengthOf(server.requests, before)
+    assert.strictEqual((await chat()).headers.get("x-gateway-fallback"), "day cost")
   })
 
   it("leaves a request that it cannot carry to the limit's refusal", async () => {

@@ -18,6 +18,7 @@ import {
   addEntry,
   cacheNames,
   costNames,
+  costsOf,
   dimensionsOf,
   historyNames,
   laterNames,
@@ -34,6 +35,7 @@ import {
   everything,
   expectedReport,
   keyA,
+  keyB,
   measureNames,
   NodeServices,
   plain,
@@ -74,6 +76,46 @@ describe("usage in a file", () => {
       assert.deepStrictEqual(plain(yield* store.query(everything)), expectedReport(recorded, everything))
       assert.deepStrictEqual(yield* store.status, { kind: "sqlite", persistent: true, detail: null })
       assert.strictEqual((yield* store.counters(keyA, start)).windows.hour.requests, 2)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("leaves out a row that the file does not take, says so, and writes the others of its batch", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const logs: Array<string> = []
+      yield* Effect.gen(function*() {
+        const store = yield* sqliteStore({ file })
+        store.add(entry())
+        // No file has half an attempt.
+        store.add(entry({ key: keyB, attempts: 0.5 }))
+        yield* second
+        store.add(entry())
+        yield* second
+        assert.strictEqual(yield* requestsOf(store), 2)
+        assert.deepStrictEqual((yield* store.status).persistent, true)
+        assert.deepStrictEqual((yield* store.counters(keyB, start)).windows.hour.requests, 1)
+        assert.lengthOf(logs.filter((line) => line.includes("left out")), 1)
+      }).pipe(Effect.provide(collectLogs(logs)), inScope)
+      const again = yield* sqliteStore({ file })
+      assert.strictEqual(yield* requestsOf(again), 2)
+    }).pipe(Effect.provide(NodeServices.layer)))
+
+  it.effect("is read whatever it sums up to", () =>
+    Effect.gen(function*() {
+      yield* TestClock.setTime(start)
+      const file = yield* usageFile
+      const store = yield* sqliteStore({ file })
+      const absurd = { promptTokens: 2 ** 62, cost: 10n ** 300n }
+      for (let i = 0; i < 3; i++) {
+        store.add(entry(absurd))
+        store.add(entry({ ...absurd, model: "other" }))
+        yield* second
+      }
+      const { totals } = yield* store.query(everything)
+      assert.deepStrictEqual([totals.values[0], costsOf(totals).cost], [6, String(2 ** 52)])
+      assert.isTrue(totals.values.every((value) => Number.isSafeInteger(value)))
+      assert.isTrue((yield* store.status).persistent)
+      assert.isAtLeast(Number((yield* store.counters(keyA, start)).windows.month.cost), 2 ** 52)
     }).pipe(Effect.provide(NodeServices.layer)))
 
   it.effect("is written within a second", () =>

@@ -178,6 +178,10 @@ const counters = {
     "gateway_budget_overrun_total",
     "Requests that used more than the strict limits of their key had reserved"
   ),
+  refusedCosts: total(
+    "gateway_server_costs_refused_total",
+    "Costs of servers that no reply has: the prices count in their place"
+  ),
   brokenCalls: total("gateway_tool_calls_cut_off_total", "Tool calls that broke off or could not be repaired")
 }
 
@@ -209,7 +213,8 @@ const countRequest = (
     series.inputTokens.updateUnsafe(stats.usage.promptTokens, context)
     series.outputTokens.updateUnsafe(stats.usage.completionTokens, context)
   }
-  for (const { bill, model, upstream } of stats.billed ?? []) {
+  for (const { bill, model, upstream, usage } of stats.billed ?? []) {
+    if (usage.details?.isCostRefused === true) counters.refusedCosts.updateUnsafe(1, context)
     if (bill === undefined) continue
     if (bill.unpriced.length > 0) {
       const units = bill.unpriced.slice(0, mostUnits).map(([unit]) => unit)

@@ -2,14 +2,14 @@
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { UsageDetails } from "../../domain/units.ts"
 import type { PartialUsage } from "../../domain/UpstreamEvent.ts"
-import { asCount } from "../json.ts"
-import { saidDetails, serverCostOf, tierOf, wordsOf } from "../usageDetails.ts"
+import { asTokens } from "../json.ts"
+import { chargedBy, saidDetails, tierOf, wordsOf } from "../usageDetails.ts"
 
 /** The tokens of a modality in lists of `ModalityTokenCount`. */
 const ofModality = (modality: string, ...lists: ReadonlyArray<unknown>): number =>
   lists.reduce<number>((sum, list) => {
     for (const each of Array.isArray(list) ? list as ReadonlyArray<unknown> : []) {
-      if (isRecord(each) && each["modality"] === modality) sum += asCount(each["tokenCount"]) ?? 0
+      if (isRecord(each) && each["modality"] === modality) sum += asTokens(each["tokenCount"]) ?? 0
     }
     return sum
   }, 0)
@@ -34,7 +34,7 @@ const detailsOf = (value: JsonRecord, { searches, tier: named }: BesideUsage): U
     toolCalls: searches === 0 ? undefined : { google_search: searches },
     tier: tierOf(named ?? value["serviceTier"]),
     words: wordsOf(value),
-    serverCost: serverCostOf(value)
+    ...chargedBy(value)
   })
 }
 
@@ -44,12 +44,12 @@ const detailsOf = (value: JsonRecord, { searches, tier: named }: BesideUsage): U
  * the prompt.
  */
 export const usageOf = (value: JsonRecord, beside: BesideUsage): PartialUsage => {
-  const prompt = asCount(value["promptTokenCount"])
-  const tools = asCount(value["toolUsePromptTokenCount"]) ?? 0
-  const candidates = asCount(value["candidatesTokenCount"])
-  const thoughts = asCount(value["thoughtsTokenCount"])
-  const total = asCount(value["totalTokenCount"])
-  const cached = asCount(value["cachedContentTokenCount"])
+  const prompt = asTokens(value["promptTokenCount"])
+  const tools = asTokens(value["toolUsePromptTokenCount"]) ?? 0
+  const candidates = asTokens(value["candidatesTokenCount"])
+  const thoughts = asTokens(value["thoughtsTokenCount"])
+  const total = asTokens(value["totalTokenCount"])
+  const cached = asTokens(value["cachedContentTokenCount"])
   const rest = prompt !== undefined && total !== undefined && total > prompt + tools
     ? total - prompt - tools
     : undefined

@@ -8,8 +8,8 @@
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { UsageDetails } from "../../domain/units.ts"
 import type { PartialUsage } from "../../domain/UpstreamEvent.ts"
-import { asCount } from "../json.ts"
-import { saidDetails, serverCostOf, tierOf, wordsOf } from "../usageDetails.ts"
+import { asTokens } from "../json.ts"
+import { chargedBy, saidDetails, tierOf, wordsOf } from "../usageDetails.ts"
 
 type Path = readonly [field: string, detail?: string]
 
@@ -68,7 +68,7 @@ export const countedFields: { readonly [field: string]: true | { readonly [detai
 const read = (usage: JsonRecord, paths: ReadonlyArray<Path>): number | undefined => {
   for (const [field, detail] of paths) {
     const value = usage[field]
-    const count = asCount(detail === undefined ? value : isRecord(value) ? value[detail] : undefined)
+    const count = asTokens(detail === undefined ? value : isRecord(value) ? value[detail] : undefined)
     if (count !== undefined) return count
   }
   return undefined
@@ -98,11 +98,11 @@ const detailsOf = (value: JsonRecord, { tier: named, toolCalls }: BesideUsage): 
   const imageOutputTokens = read(value, imageOutput)
   const tier = tierOf(named ?? value["service_tier"])
   const words = wordsOf(value)
-  const serverCost = serverCostOf(value)
+  const charged = chargedBy(value)
   const { seconds } = value
   const pieces = typeof seconds === "number" && seconds > 0 && seconds < 1e9 ? { per_second: seconds } : undefined
   const isPlain = !audioTokens && !imageTokens && !audioOutputTokens && !imageOutputTokens && tier === undefined &&
-    words === undefined && serverCost === undefined && pieces === undefined && toolCalls === undefined
+    words === undefined && charged === undefined && pieces === undefined && toolCalls === undefined
   return isPlain ? undefined : saidDetails({
     audioTokens,
     imageTokens,
@@ -112,7 +112,7 @@ const detailsOf = (value: JsonRecord, { tier: named, toolCalls }: BesideUsage): 
     toolCalls,
     tier,
     words,
-    serverCost
+    ...charged
   })
 }
 
@@ -122,7 +122,7 @@ const detailsOf = (value: JsonRecord, { tier: named, toolCalls }: BesideUsage): 
  */
 export const usageOf = (value: JsonRecord, beside: BesideUsage = nothingBeside): PartialUsage => {
   const usage: { -readonly [Name in keyof PartialUsage]: PartialUsage[Name] } = {}
-  const total = asCount(value["total_tokens"])
+  const total = asTokens(value["total_tokens"])
   const promptTokens = read(value, prompt)
   const completionTokens = read(value, completion)
   const reasoningTokens = read(value, reasoning)
@@ -150,7 +150,7 @@ export const timingsUsage = (chunk: JsonRecord): PartialUsage | undefined => {
   const timings = chunk["timings"]
   if (!isRecord(timings)) return undefined
   const [fresh, cachedTokens = 0, completionTokens] = ["prompt_n", "cache_n", "predicted_n"]
-    .map((name) => asCount(timings[name]))
+    .map((name) => asTokens(timings[name]))
   if (fresh === undefined || completionTokens === undefined) return undefined
   return { promptTokens: fresh + cachedTokens, completionTokens, cachedTokens }
 }

@@ -5,7 +5,7 @@ import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { Meter } from "../../domain/stream/cooperative.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
 import { type PartialUsage, type UpstreamEvent, UpstreamUsage } from "../../domain/UpstreamEvent.ts"
-import { asCount, parseJson } from "../json.ts"
+import { asTokens, parseJson } from "../json.ts"
 import { type Change, mostWeight, PatchDocument, weigh, weighedAfter } from "./patchDocument.ts"
 import { failed, isFinal, isIncomplete, type ReplyTrouble, type RoundEnd, roundEnd, trouble } from "./roundEnd.ts"
 import { touchesText, VisibleText } from "./VisibleText.ts"
@@ -25,13 +25,13 @@ const noUsage: PartialUsage = {}
  */
 const readUsage = (response: JsonRecord, known: PartialUsage): PartialUsage => {
   const { accumulated_token_usage: accumulated, token_usage: given } = response
-  const total = asCount(accumulated)
+  const total = asTokens(accumulated)
   const detail = isRecord(given) ? given : undefined
-  const promptTokens = asCount(detail?.["prompt_tokens"])
+  const promptTokens = asTokens(detail?.["prompt_tokens"])
   // Documents start with a total of 0, which says nothing.
-  const completion = asCount(detail === undefined ? given : detail["completion_tokens"]) ??
+  const completion = asTokens(detail === undefined ? given : detail["completion_tokens"]) ??
     (total === 0 ? undefined : total)
-  const reasoningTokens = asCount(detail?.["reasoning_tokens"])
+  const reasoningTokens = asTokens(detail?.["reasoning_tokens"])
   const changed = (promptTokens !== undefined && promptTokens !== known.promptTokens) ||
     (completion !== undefined && completion !== known.completionTokens) ||
     (reasoningTokens !== undefined && reasoningTokens !== known.reasoningTokens)
