@@ -142,11 +142,29 @@ describe("usage in the admin API", () => {
     await start(told)
     assert.deepInclude((await usage(`${span}&model=upstream-reasoner,other`)).totals, { requests: 1, failed: 1 })
     assert.deepInclude((await usage(`${span}&key=direct&style=messages`)).totals, { requests: 1, left: 1 })
-    assert.deepInclude((await usage(`${span}&account=nobody`)).totals, { requests: 0 })
+    assert.deepInclude((await usage(`${span}&account=000000000000`)).totals, { requests: 0 })
     const cut = await usage(`${span}&by=key&limit=1`)
     assert.deepInclude(cut, { truncated: true })
     assert.deepStrictEqual(cut.rows.map((row) => row["key"]), ["direct"])
     assert.deepInclude(cut.totals, { requests: 3 })
+  })
+
+  it("is restricted to keys by name or id and to accounts by identifier or hash, and refuses unknown ones", async () => {
+    await start(told)
+    const requests = async (query: string) => (await usage(`${span}&${query}`)).totals["requests"]
+    assert.strictEqual(await requests(`key=${encodeURIComponent("Team, \"A\"")}`), 2)
+    assert.strictEqual(await requests(`key=${key}`), 2)
+    assert.strictEqual(await requests(`key=${key},direct`), 3)
+    assert.strictEqual(await requests("key=00000000000000aa"), 0)
+    assert.strictEqual(await requests(`account=${encodeURIComponent(account)}`), 2)
+    assert.strictEqual(await requests(`account=${accountHash}`), 2)
+    for (const [query, name] of [["key=Team", "key"], ["account=nobody", "account"]] as const) {
+      for (const path of ["usage", "usage.csv"]) {
+        const answer = await call("GET", `/admin/${path}?${span}&${query}`)
+        assert.strictEqual(answer.status, 400)
+        assert.include(answer.text, `${name}: no `)
+      }
+    }
   })
 
   it("is sorted by each measure in both directions, equal and unknown values in the order of the list", async () => {

@@ -151,6 +151,7 @@ export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
     description:
       "`from` and `to` are RFC 3339 times, days, or Unix seconds or milliseconds, rounded to hours; the last 24 hours by default. " +
       "`zone`, such as `Europe/Berlin`, is the zone of days; an hour is of the day in which it begins. " +
+      "`key` takes names or ids, `account` identifiers or hashes, and both lists with commas. " +
       `${aboutSort} The list's own order is by time, then by falling \`total_tokens\`. ` +
       "`session`, `agent` and `parent` go with `key`, `app`, `hour` and `day`, and are kept for `usage.session_days`.",
     errors: [...reading, "invalid_request"]

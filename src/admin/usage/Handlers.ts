@@ -12,7 +12,7 @@ import { jsonText } from "../../http/reply.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { adminHandlers } from "../handlers.ts"
 import { AdminUsageGroup } from "./Api.ts"
-import { type QueryTexts, readQuery, type RowLimits } from "./readQuery.ts"
+import { type QueryTexts, readQuery, type RowLimits, withIds } from "./readQuery.ts"
 import { csvHeader, csvRow, namesOf, viewMeasures, viewRow } from "./rows.ts"
 
 const jsonRows: RowLimits = { most: 10_000, fallback: 1000 }
@@ -28,9 +28,10 @@ export const AdminUsageHandlers = adminHandlers(AdminUsageGroup, function*() {
   const store = yield* UsageStore
 
   const ask = Effect.fnUntraced(function*(texts: QueryTexts, rows: RowLimits) {
-    const query = yield* Effect.fromResult(readQuery(texts, yield* Clock.currentTimeMillis, rows))
-    const report = yield* store.query(query)
-    return { query, report, names: yield* namesOf(yield* config.current) }
+    const names = yield* namesOf(yield* config.current)
+    const read = yield* Effect.fromResult(readQuery(texts, yield* Clock.currentTimeMillis, rows))
+    const query = { ...read, only: yield* Effect.fromResult(withIds(texts, read.only, names)) }
+    return { query, report: yield* store.query(query), names }
   })
 
   return {

@@ -2,15 +2,16 @@
  * Reads a usage query from a query string.
  */
 import * as Result from "effect/Result"
-import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
+import { type GatewayError, invalidRequest, shortenName } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
+import { isKeyId } from "../../domain/identity.ts"
 import { daysBeforeAt } from "../../usage/retention.ts"
-import { type DimensionName, dimensionNames } from "../../usage/UsageEntry.ts"
+import { type DimensionName, dimensionNames, directKey, embeddedKey, none } from "../../usage/UsageEntry.ts"
 import { type Grouping, groupings, namesFor, type RowOrder, type UsageQuery } from "../../usage/UsageQuery.ts"
 import { dayLength, dayOf, hourLength, hourOf } from "../../usage/windows.ts"
 import { lastTime, readTime, wrongTime } from "../queryTime.ts"
 import type { usageSorts } from "./Api.ts"
-import { sortValueOf } from "./rows.ts"
+import { type Names, sortValueOf } from "./rows.ts"
 
 /** The query's texts, by name. */
 export type QueryTexts =
@@ -27,6 +28,9 @@ export interface RowLimits {
   readonly most: number
   readonly fallback: number
 }
+
+/** Keys of usage that are no keys of the configuration. */
+const fixedKeys: ReadonlySet<string> = new Set([directKey, embeddedKey, none])
 
 const listOf = (text: string): ReadonlyArray<string> => text.split(",").map((item) => item.trim())
 
@@ -56,6 +60,39 @@ const daysIn = (zone: string): ((hour: number) => number) | undefined => {
 export interface ZonedQuery extends UsageQuery {
   readonly zone: string
   readonly utcDaysBefore: number | null
+}
+
+const isAccountHash = (text: string): boolean => /^[0-9a-f]{12}$/.test(text)
+
+/**
+ * What a query is restricted to, by ids: keys are given by name or id, and accounts by identifier or hash, each by one that may have commas or
+ * by several between commas. An id may be one of the past. The error of a name that nothing has.
+ */
+export const withIds = (
+  texts: Pick<QueryTexts, "account" | "key">,
+  only: UsageQuery["only"],
+  { named }: Pick<Names, "named">
+): Result.Result<UsageQuery["only"], GatewayError> => {
+  const found: { [Name in DimensionName]?: ReadonlySet<string> } = { ...only }
+  for (
+    const [name, isId, what] of [
+      ["key", (text: string) => isKeyId(text) || fixedKeys.has(text), "API key has the name or id"],
+      ["account", (text: string) => isAccountHash(text) || text === none, "account has the identifier or hash"]
+    ] as const
+  ) {
+    const whole = given(texts[name])
+    if (whole === undefined) continue
+    const ids = new Set<string>(named[name](whole))
+    for (const text of ids.size > 0 ? [] : listOf(whole)) {
+      const of = named[name](text)
+      if (of.length === 0 && !isId(text)) {
+        return Result.fail(invalidRequest(`${name}: no ${what} ${JSON.stringify(shortenName(text))}`, name))
+      }
+      for (const id of of.length > 0 ? of : [text]) ids.add(id)
+    }
+    found[name] = ids
+  }
+  return Result.succeed(found)
 }
 
 /** Reads the query; `now` in milliseconds. */

@@ -26,7 +26,16 @@ export interface Names {
   readonly currency: string | null
   readonly key: (id: string) => string | null
   readonly account: (hash: string) => string | null
+  /** The ids in use by the names that a query may give them. */
+  readonly named: {
+    readonly key: (name: string) => ReadonlyArray<string>
+    readonly account: (identifier: string) => ReadonlyArray<string>
+  }
 }
+
+/** The keys of a map that have a value. */
+const keysWith = <A, B>(map: ReadonlyMap<A, B>, has: (value: B) => boolean): ReadonlyArray<A> =>
+  Array.from(map).flatMap(([key, value]) => has(value) ? [key] : [])
 
 const accountNames = new WeakMap<GatewayConfig["account_table"], ReadonlyMap<string, string>>()
 
@@ -45,7 +54,11 @@ export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effec
   return {
     currency: config.currency ?? null,
     key: (id) => config.key_records.get(id)?.name ?? null,
-    account: (hash) => known.get(hash) ?? null
+    account: (hash) => known.get(hash) ?? null,
+    named: {
+      key: (name) => keysWith(config.key_records, (record) => record.name === name),
+      account: (identifier) => keysWith(known, (each) => each === identifier)
+    }
   }
 })
 
