@@ -2,7 +2,7 @@
  * The prices of all targets: which entry counts for each, and what it lacks.
  */
 import { normalizeModelName } from "../domain/models.ts"
-import { findPrice, type UnitPrices } from "../domain/prices.ts"
+import { findPrice, type Price, type UnitPrices } from "../domain/prices.ts"
 import type { DriverName } from "../domain/protocols.ts"
 import { reachesModel, serverModels, type Target, targetName } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
@@ -68,6 +68,30 @@ export const priceViewer = (
       units: found?.price.units
     }
   }
+}
+
+const pricesText = ({ above, factors, tiers, units }: Price): string =>
+  JSON.stringify([units, above.map((step) => [step.tokens, [...step.units]]), tiers, factors], (_, value: unknown) =>
+    value instanceof Map ? [...value] : typeof value === "bigint" ? String(value) : value)
+
+/**
+ * The entry that names what a target's server calls the model, where an entry by another name counts in its place with other prices at a time
+ * in Unix milliseconds; `undefined` without one. An entry by `upstream/model` is meant.
+ */
+export const beatenPrice = (
+  { prices }: Pick<GatewayConfig, "prices">,
+  { model, name, server_model, upstream }: PricedTarget,
+  now: number
+): string | undefined => {
+  const own = normalizeModelName(server_model)
+  const found = findPrice(prices, now, upstream, model, name)
+  const meant = [`${upstream}/${normalizeModelName(model)}`, `${upstream}/${own}`, own]
+  if (found === undefined || found.entry.endsWith("*") || meant.includes(found.entry)) return undefined
+  const text = pricesText(found.price)
+  return meant.slice(1).find((entry) => {
+    const price = prices.exact.get(entry)?.at(now)?.price
+    return price !== undefined && pricesText(price) !== text
+  })
 }
 
 /**

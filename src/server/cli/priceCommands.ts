@@ -11,7 +11,7 @@ import { makeConfigFile } from "../../config/ConfigFile.ts"
 import { Environment } from "../../config/Environment.ts"
 import { type PriceChange, readPrices, savePrices } from "../../config/importPrices.ts"
 import { parseConfig } from "../../config/json.ts"
-import { pricedTargets } from "../../config/pricedTargets.ts"
+import { beatenPrice, pricedTargets } from "../../config/pricedTargets.ts"
 import { readRegularFile } from "../../config/regularFile.ts"
 import { priceStart } from "../../config/schema.ts"
 import {
@@ -99,12 +99,22 @@ const pricesCheckCommand = Command.make(
   Effect.fnUntraced(function*({ path }) {
     const { config, raw, source } = yield* readConfig(path)
     // The embedded answerer costs nothing.
-    const targets = pricedTargets(raw, config, yield* Clock.currentTimeMillis)
+    const now = yield* Clock.currentTimeMillis
+    const targets = pricedTargets(raw, config, now)
       .filter(({ upstream }) => config.upstreams.get(upstream)?.driver !== "embedded")
     const gaps = targets.filter(({ missing }) => missing.length > 0)
     for (const { missing, name, price, target } of gaps) {
       const asked = name === target || target.endsWith(`/${name}`) ? target : `${name}, ${target}`
       yield* Console.log(price === null ? `${asked}: no price` : `${asked}: ${price} lacks ${missing.join(", ")}`)
+    }
+    for (const each of targets) {
+      const beaten = beatenPrice(config, each, now)
+      if (beaten !== undefined) {
+        yield* Console.log(
+          `warning: ${each.name}, ${each.target}: the price of ${each.price} counts before that of ${beaten}, the server's own name; ` +
+            `set prices.${each.target} to the one that is right`
+        )
+      }
     }
     if (gaps.length > 0) {
       return yield* new CommandFailed({
@@ -115,7 +125,7 @@ const pricesCheckCommand = Command.make(
   })
 ).pipe(
   Command.provide(Environment.layer),
-  Command.withDescription("Print the targets that lack prices; exits 1 if there are any")
+  Command.withDescription("Print the targets that lack prices, and those with a price of another name; exits 1 if one lacks prices")
 )
 
 export const pricesCommand = Command.make("prices").pipe(

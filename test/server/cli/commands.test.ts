@@ -196,6 +196,25 @@ describe.concurrent("prices check", () => {
   })
 })
 
+describe.concurrent("prices check", () => {
+  it("warns where the price of another name counts before that of the server's own name", async () => {
+    const base_url = "http://127.0.0.1:9/v1"
+    const upstreams = {
+      cheap: { driver: "openai", base_url, models: { "gpt-4o": "llama-3", mine: "qwen", same: "llama-3" } }
+    }
+    const own = { "llama-3": { input: 1, output: 1 }, qwen: { input: 1, output: 1 } }
+    const imported = { "gpt-4o": { input: 5, output: 9 }, fast: { input: 7, output: 7 }, same: { input: 1, output: 1 } }
+    const at = (prices: object) => file("beaten.json", { upstreams, routes: { fast: ["cheap/mine"] }, prices })
+    const warned = await run(["prices", "check", at({ ...own, ...imported })])
+    assert.deepEqual([warned.code, warned.stdout.split("\n").slice(0, 2)], [0, [
+      "warning: gpt-4o, cheap/gpt-4o: the price of gpt-4o counts before that of llama-3, the server's own name; set prices.cheap/gpt-4o to the one that is right",
+      "warning: fast, cheap/mine: the price of fast counts before that of qwen, the server's own name; set prices.cheap/mine to the one that is right"
+    ]])
+    const meant = await run(["prices", "check", at({ ...own, "cheap/gpt-4o": imported["gpt-4o"], ...imported, fast: own.qwen })])
+    assert.notInclude(meant.stdout, "warning")
+  })
+})
+
 describe.concurrent("webhooks test", () => {
   it("sends an event to each webhook or to one, and fails if one is not delivered", async () => {
     const receiver = await startReceiver()
