@@ -318,7 +318,16 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
       stats.sent = conversation
       countPrompt(stats, budget, () => estimateConversation(conversation))
       const leastCached = this.#cache?.least
-      const asked = { ...input, model, conversation, budget, isWhole: whole, driver, leastCached, most: isBounded ? mostOutput(input, conversation, driver) : undefined }
+      const asked = {
+        ...input,
+        model,
+        conversation,
+        budget,
+        isWhole: whole,
+        driver,
+        leastCached,
+        most: isBounded ? mostOutput(input, conversation, driver) : undefined
+      }
       const starting = startReply(asked, lease, attempt)
       const estimate = estimateCooperatively(conversation)
       if (isLong(conversation)) {

@@ -18,7 +18,7 @@ export const carrying = (
   const catalogue = catalogueOf(config)
   const targets = model.targets.filter((target) => {
     const { context_window: window, input } = catalogue.ofTarget(target)
-    return reads({ input: input?.value }, conversation) &&
+    return (input === undefined || reads({ input: input.value }, conversation)) &&
       !exceeds(window?.value, promptTokens, outputOf(conversation))
   })
   return targets.length === 0 ? undefined : targets.length === model.targets.length ? model : { ...model, targets }

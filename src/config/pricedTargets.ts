@@ -71,8 +71,10 @@ export const priceViewer = (
 }
 
 const pricesText = ({ above, factors, tiers, units }: Price): string =>
-  JSON.stringify([units, above.map((step) => [step.tokens, [...step.units]]), tiers, factors], (_, value: unknown) =>
-    value instanceof Map ? [...value] : typeof value === "bigint" ? String(value) : value)
+  JSON.stringify(
+    [units, above.map((step) => [step.tokens, [...step.units]]), tiers, factors],
+    (_, value: unknown) => value instanceof Map ? [...value] : typeof value === "bigint" ? String(value) : value
+  )
 
 /**
  * The entry that names what a target's server calls the model, where an entry by another name counts in its place with other prices at a time

@@ -229,7 +229,15 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       while (!(stage instanceof GatewayError)) {
         const { share } = stage
         const refusal = isFull || stage.checked.length > 0
-          ? refusalOf({ state, limits: stage.checked, most, share, now, currency, takesFallback: request.takesFallback })
+          ? refusalOf({
+            state,
+            limits: stage.checked,
+            most,
+            share,
+            now,
+            currency,
+            takesFallback: request.takesFallback
+          })
           : undefined
         if (refusal === undefined) {
           return Effect.succeed(new Reservation(state, checked, now, share, stage.fallback))

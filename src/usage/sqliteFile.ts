@@ -200,7 +200,9 @@ export const readCounters = (db: DatabaseSync, key: string, now: number): KeyCou
   const starts: Array<readonly [KeptUnit, number]> = [["minute", at.minute], ["hour", at.hour]]
   for (let day = at.firstDay; day <= at.day; day += dayLength) starts.push(["day", day])
   const one = db.prepare(
-    `SELECT requests, ${["tokens", ...countCosts].map((name) => `min(${name}, ${mostSum}) AS ${name}`).join(", ")} FROM key_counts WHERE unit = ? AND start = ? AND key = ?`
+    `SELECT requests, ${
+      ["tokens", ...countCosts].map((name) => `min(${name}, ${mostSum}) AS ${name}`).join(", ")
+    } FROM key_counts WHERE unit = ? AND start = ? AND key = ?`
   )
   const counts = starts.flatMap(([unit, start]) => {
     const row = one.get(unit, start, key)

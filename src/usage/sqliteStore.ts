@@ -146,7 +146,9 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       dropped += rows
       return rows === 0
         ? Effect.void
-        : Effect.logError(`${rows} ${rows === 1 ? "row" : "rows"} of usage cannot be written and are left out: ${reason}`)
+        : Effect.logError(
+          `${rows} ${rows === 1 ? "row" : "rows"} of usage cannot be written and are left out: ${reason}`
+        )
     })
 
   const close = () => {
@@ -202,7 +204,10 @@ export const makeSqliteStore = Effect.fnUntraced(function*(
       const batch = writing
       return run((known) => write(known.writer, batch)).pipe(
         Effect.retry({ times: 1, while: (error) => error.kind === "corrupt" }),
-        Effect.matchEffect({ onFailure: failed, onSuccess: (leftOut) => Effect.andThen(noteLeftOut(leftOut), succeeded) })
+        Effect.matchEffect({
+          onFailure: failed,
+          onSuccess: (leftOut) => Effect.andThen(noteLeftOut(leftOut), succeeded)
+        })
       )
     })
   ).pipe(Effect.uninterruptible, writer.withPermit)

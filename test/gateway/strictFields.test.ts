@@ -130,7 +130,8 @@ describe("a key with a strict limit", () => {
   it("is refused such fields at a relayed endpoint, whose choices count", async () => {
     await start()
     server.answer(() => json(200, { choices: [{ text: "Yes" }] }))
-    const complete = (fields: object) => post("/v1/completions", { model: "big", prompt: "Hi", max_tokens: 5, ...fields })
+    const complete = (fields: object) =>
+      post("/v1/completions", { model: "big", prompt: "Hi", max_tokens: 5, ...fields })
     for (
       const [name, fields] of [
         ["n_predict", { n_predict: 5000 }],

@@ -27,7 +27,11 @@ const configOf = (limits: ReadonlyArray<RawConfig>): RawConfig => ({
   upstream: {
     driver: "openai",
     base_url: server.baseUrl,
-    models: { big: "big", bounded: { model: "bounded", max_tokens: 7 }, cheap: { model: "cheap", context_window: 400, input: ["text"] } }
+    models: {
+      big: "big",
+      bounded: { model: "bounded", max_tokens: 7 },
+      cheap: { model: "cheap", context_window: 400, input: ["text"] }
+    }
   },
   upstreams: {
     claude: { driver: "messages", base_url: server.baseUrl.replace(/\/v1$/, ""), models: { sonnet: "sonnet" } },

@@ -11,7 +11,7 @@ import { type Grouping, groupings, namesFor, type RowOrder, type UsageQuery } fr
 import { dayLength, dayOf, hourLength, hourOf } from "../../usage/windows.ts"
 import { lastTime, readTime, wrongTime } from "../queryTime.ts"
 import type { usageSorts } from "./Api.ts"
-import { type Names, sortValueOf } from "./rows.ts"
+import { type NamedIds, sortValueOf } from "./rows.ts"
 
 /** The query's texts, by name. */
 export type QueryTexts =
@@ -71,9 +71,9 @@ const isAccountHash = (text: string): boolean => /^[0-9a-f]{12}$/.test(text)
 export const withIds = (
   texts: Pick<QueryTexts, "account" | "key">,
   only: UsageQuery["only"],
-  { named }: Pick<Names, "named">
+  { named }: NamedIds
 ): Result.Result<UsageQuery["only"], GatewayError> => {
-  const found: { [Name in DimensionName]?: ReadonlySet<string> } = { ...only }
+  const found: { [Name in DimensionName]?: ReadonlySet<string> | undefined } = { ...only }
   for (
     const [name, isId, what] of [
       ["key", (text: string) => isKeyId(text) || fixedKeys.has(text), "API key has the name or id"],

@@ -26,6 +26,10 @@ export interface Names {
   readonly currency: string | null
   readonly key: (id: string) => string | null
   readonly account: (hash: string) => string | null
+}
+
+/** Finds keys and accounts by name. */
+export interface NamedIds {
   /** The ids in use by the names that a query may give them. */
   readonly named: {
     readonly key: (name: string) => ReadonlyArray<string>
@@ -40,7 +44,7 @@ const keysWith = <A, B>(map: ReadonlyMap<A, B>, has: (value: B) => boolean): Rea
 const accountNames = new WeakMap<GatewayConfig["account_table"], ReadonlyMap<string, string>>()
 
 /** The names in the configuration; those of accounts are computed once for each list. */
-export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effect.fn.Return<Names> {
+export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effect.fn.Return<Names & NamedIds> {
   let accounts = accountNames.get(config.account_table)
   if (accounts === undefined) {
     const made = new Map<string, string>()

@@ -125,7 +125,9 @@ const pricesCheckCommand = Command.make(
   })
 ).pipe(
   Command.provide(Environment.layer),
-  Command.withDescription("Print the targets that lack prices, and those with a price of another name; exits 1 if one lacks prices")
+  Command.withDescription(
+    "Print the targets that lack prices, and those with a price of another name; exits 1 if one lacks prices"
+  )
 )
 
 export const pricesCommand = Command.make("prices").pipe(

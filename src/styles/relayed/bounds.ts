@@ -4,7 +4,7 @@
 import { withMargin } from "../../domain/estimateTokens.ts"
 import { GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
-import { type OutputFields, outputFault } from "../../domain/outputFields.ts"
+import { outputFault, type OutputFields } from "../../domain/outputFields.ts"
 import type { Route } from "../../domain/routes.ts"
 import { parseJson } from "../../upstream/json.ts"
 import type { Bound } from "../../usage/keyRules.ts"

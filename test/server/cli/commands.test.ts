@@ -210,7 +210,11 @@ describe.concurrent("prices check", () => {
       "warning: gpt-4o, cheap/gpt-4o: the price of gpt-4o counts before that of llama-3, the server's own name; set prices.cheap/gpt-4o to the one that is right",
       "warning: fast, cheap/mine: the price of fast counts before that of qwen, the server's own name; set prices.cheap/mine to the one that is right"
     ]])
-    const meant = await run(["prices", "check", at({ ...own, "cheap/gpt-4o": imported["gpt-4o"], ...imported, fast: own.qwen })])
+    const meant = await run([
+      "prices",
+      "check",
+      at({ ...own, "cheap/gpt-4o": imported["gpt-4o"], ...imported, fast: own.qwen })
+    ])
     assert.notInclude(meant.stdout, "warning")
   })
 })
