@@ -87,7 +87,7 @@ describe("usage in a file", () => {
         const store = yield* sqliteStore({ file })
         store.add(entry())
         // No file has half an attempt.
-        store.add(entry({ key: keyB, attempts: 0.5 }))
+        store.add(entry({ key: keyB, attempts: 1 / 2 }))
         yield* second
         store.add(entry())
         yield* second
