@@ -23,15 +23,15 @@ const floors: Readonly<Record<string, number>> = {
   "server/cli": 7,
   // For tests of apps. Above everything, so that the product cannot contain it.
   testing: 8,
-  // Runs in browsers; of the gateway it imports only the contract.
+  // Runs in browsers; of the gateway it imports `consoleImports` alone.
   web: 8
 }
 
 /** The one module of src itself that is on the floor of `testing`. */
 const testingEntry = "src/testing.ts"
 
-/** The one module of the gateway that the console may import. */
-const consoleImports = "src/api.ts"
+/** The modules of the gateway that the console may import: the contract, and how texts are written for shells and files of clients. */
+const consoleImports: ReadonlyArray<string> = ["src/api.ts", "src/domain/printed.ts"]
 
 /** The floor of the modules that stand in src itself: main.ts and what embedders import. */
 const topFloor = 7
@@ -170,8 +170,8 @@ const refuseModule = (from: Place, to: Place, target: string): string | undefine
   if (from.floor !== undefined && to.floor !== undefined && to.floor > from.floor) {
     return `floor ${from.floor} may not import ${target}, which is on floor ${to.floor}`
   }
-  if (from.folder === "web" && to.folder !== "web" && target !== consoleImports) {
-    return `the console may import ${consoleImports} alone, not ${target}`
+  if (from.folder === "web" && to.folder !== "web" && !consoleImports.includes(target)) {
+    return `the console may import ${consoleImports.join(" and ")} alone, not ${target}`
   }
   if (from.style !== undefined && to.style !== undefined && from.style !== to.style) {
     return `a style may not import another one (${target})`

@@ -13,6 +13,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { chooseProxy, type ProxyVariables, proxyVariables } from "../config/proxies.ts"
 import { SharedRevision } from "../config/SharedRevision.ts"
+import { inLine, shellJson, shellWord } from "../domain/printed.ts"
 import { listedRoutes } from "../domain/routes.ts"
 import { ServerFindings } from "../upstream/ServerFindings.ts"
 import { noDataFolder } from "../usage/configuredStore.ts"
@@ -88,9 +89,6 @@ const configOf = ({ config, shared }: StartFacts): string =>
     ? config.path
     : `${config.path} (not created yet; the admin API writes it)`
 
-/** Escapes a key for a double-quoted shell string. */
-const quoted = (key: string): string => key.replaceAll(/["$`\\]/g, "\\$&")
-
 /** Upstreams that are shown at most. */
 const mostShown = 8
 
@@ -105,7 +103,7 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
       `upstream      ${facts.upstreams.length === 1 ? "" : `${upstream.name}: `}${upstreamOf(upstream)}`
     ),
     ...facts.proxies.map(({ address, upstream }) => `proxy         ${upstream} uses ${address}`),
-    ...facts.findings.slice(0, mostShown).map((finding) => `warning       ${finding}`),
+    ...facts.findings.slice(0, mostShown).map((finding) => `warning       ${inLine(finding)}`),
     ...(generatedKey === undefined ? [] : [`gateway key   ${generatedKey}`]),
     ...(generatedAdminKey === undefined ? [] : [`admin key     ${generatedAdminKey}`]),
     ...(facts.console ? [`console       ${address}/console/  (sign in with the admin key)`] : []),
@@ -119,12 +117,12 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
     ]),
     "",
     ...(shown === undefined ? ["GATEWAY_KEY=…   # one of the configured keys"] : []),
-    `curl -N ${address}/v1/chat/completions -H "Authorization: Bearer ${
-      shown === undefined ? "$GATEWAY_KEY" : quoted(shown)
-    }" -H "Content-Type: application/json" \\`,
-    `  -d '{"model":${
-      JSON.stringify(facts.model).replaceAll("'", "\\u0027")
-    },"stream":true,"messages":[{"role":"user","content":"Hello"}]}'`,
+    `curl -N ${address}/v1/chat/completions -H ${
+      shown === undefined ? `"Authorization: Bearer $GATEWAY_KEY"` : shellWord(`Authorization: Bearer ${shown}`)
+    } -H "Content-Type: application/json" \\`,
+    `  -d ${
+      shellJson({ model: facts.model, stream: true, messages: [{ role: "user", content: "Hello" }] })
+    }`,
     ""
   ]
 }

@@ -30,7 +30,7 @@ describe("the start", () => {
       "upstream      openai at http://127.0.0.1:8000/v1, no accounts: nothing is sent as a key",
       "console       http://127.0.0.1:5001/console/  (sign in with the admin key)",
       "",
-      "curl -N http://127.0.0.1:5001/v1/chat/completions -H \"Authorization: Bearer my-key\" " +
+      "curl -N http://127.0.0.1:5001/v1/chat/completions -H 'Authorization: Bearer my-key' " +
       "-H \"Content-Type: application/json\" \\",
       "  -d '{\"model\":\"upstream-chat\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}'",
       ""
@@ -39,7 +39,7 @@ describe("the start", () => {
 
   it("shows a configured key to a terminal alone, as a shell takes it", () => {
     assert.notInclude(bannerLines({ ...facts, terminal: false }).join("\n"), "my-key")
-    assert.include(bannerLines({ ...facts, configuredKey: "a$b`c\"d" }).join("\n"), "Bearer a\\$b\\`c\\\"d\"")
+    assert.include(bannerLines({ ...facts, configuredKey: "a$b`c\"d" }).join("\n"), "'Authorization: Bearer a$b`c\"d'")
   })
 
   it("says that other bearers go upstream, where a server receives them", () => {

@@ -6,6 +6,7 @@ import type { RawConfig } from "../../config/json.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
 import { listedPrice } from "../../domain/listedPrice.ts"
 import { factNames } from "../../domain/modelFacts.ts"
+import { inLine, shownJson } from "../../domain/printed.ts"
 import { cataloguedRoutes, listedRoutes } from "../../domain/routes.ts"
 import { codexModel, openAiModel } from "../../styles/models/entries.ts"
 import { online } from "./online.ts"
@@ -16,8 +17,9 @@ export type ModelsForm = "codex" | "openrouter"
 /** Facts that the table shows: words of any length would break its lines. */
 const shownFacts = factNames.filter((name) => name !== "description")
 
-/** Columns as wide as their longest text. */
-const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+/** Columns as wide as their longest text. Names and facts are those of servers. */
+const table = (texts: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const rows = texts.map((row) => row.map(inLine))
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   return rows.map((row) => row.map((text, column) => text.padEnd(widths[column]!)).join("  ").trimEnd()).join("\n")
 }
@@ -50,7 +52,7 @@ const inForm = (config: GatewayConfig, form: ModelsForm, now: number): string | 
   const listed = listedRoutes(config.route_table)
   const { codex_instructions: instructions = "" } = config.clients
   if (form === "codex" && instructions === "") return undefined
-  return JSON.stringify(
+  return shownJson(
     form === "codex"
       ? { models: listed.map((route, place) => codexModel(route, catalogue.factsOf(route), place, instructions)) }
       : {
@@ -58,7 +60,6 @@ const inForm = (config: GatewayConfig, form: ModelsForm, now: number): string | 
           openAiModel(route.id, catalogue.factsOf(route), listedPrice(config.prices, now, route))
         )
       },
-    undefined,
     2
   )
 }

@@ -6,6 +6,7 @@ import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { RawConfig } from "../../config/json.ts"
 import { ListedModels } from "../../config/ListedModels.ts"
+import { inLine } from "../../domain/printed.ts"
 import * as UpstreamLayer from "../../upstream/layer.ts"
 import { readOnce } from "../../upstream/readModels.ts"
 import { layerUndici } from "../../upstream/transports/undici.ts"
@@ -25,7 +26,7 @@ export const online = (raw: RawConfig) =>
     }
     return {
       config: store.now(),
-      findings: lists.flatMap(({ findings }) => findings.map(({ message }) => message))
+      findings: lists.flatMap(({ findings }) => findings.map(({ message }) => inLine(message)))
     }
   }).pipe(
     Effect.provide(

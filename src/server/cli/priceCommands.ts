@@ -14,6 +14,7 @@ import { parseConfig } from "../../config/json.ts"
 import { beatenPrice, pricedTargets } from "../../config/pricedTargets.ts"
 import { readRegularFile } from "../../config/regularFile.ts"
 import { priceStart } from "../../config/schema.ts"
+import { inLine } from "../../domain/printed.ts"
 import {
   CommandFailed,
   configArgument,
@@ -72,10 +73,10 @@ const pricesImportCommand = Command.make(
       Effect.catchTag("ConfigInvalid", (error) => Effect.fail(faulty(target.path, error)))
     )
     const fresh = changes.filter(({ before }) => before === undefined).length
-    const lines = changes.map(priceLine)
+    const lines = changes.map((change) => inLine(priceLine(change)))
     if (placeless.size > 0) {
       const fields = Array.from(placeless, ([field, entries]) => `${field} (${entries})`)
-      lines.push(`without a place, with the number of entries: ${fields.join(", ")}`)
+      lines.push(`without a place, with the number of entries: ${inLine(fields.join(", "))}`)
     }
     lines.push(
       `${target.path}: ${fresh} new, ${changes.length - fresh} changed, ${unchanged} unchanged${
@@ -105,7 +106,9 @@ const pricesCheckCommand = Command.make(
     const gaps = targets.filter(({ missing }) => missing.length > 0)
     for (const { missing, name, price, target } of gaps) {
       const asked = name === target || target.endsWith(`/${name}`) ? target : `${name}, ${target}`
-      yield* Console.log(price === null ? `${asked}: no price` : `${asked}: ${price} lacks ${missing.join(", ")}`)
+      yield* Console.log(
+        inLine(price === null ? `${asked}: no price` : `${asked}: ${price} lacks ${missing.join(", ")}`)
+      )
     }
     for (const each of targets) {
       const beaten = beatenPrice(config, each, now)

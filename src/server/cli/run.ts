@@ -10,6 +10,7 @@ import * as Runtime from "effect/Runtime"
 import { isatty } from "node:tty"
 import { CurrentForcedShutdown, Shutdown } from "../../config/clock/Shutdown.ts"
 import { Environment } from "../../config/Environment.ts"
+import { inLine } from "../../domain/printed.ts"
 import { CurrentMachine, type Machine, machineOfProcess } from "../workers/Machine.ts"
 
 /** Prints a failure as its message, and a defect with its stack. */
@@ -19,7 +20,8 @@ const report = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     const failure = Cause.findErrorOption(cause)
     if (failure._tag === "None") return Console.error(Cause.pretty(cause))
     if (!Runtime.getErrorReported(failure.value)) return Effect.void
-    return Console.error(failure.value instanceof Error ? failure.value.message : String(failure.value))
+    const message = failure.value instanceof Error ? failure.value.message : String(failure.value)
+    return Console.error(message.split("\n").map(inLine).join("\n"))
   })
 
 /** Milliseconds for pending work in the event loop after the end of the program. */

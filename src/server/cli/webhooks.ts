@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { inLine } from "../../domain/printed.ts"
 import { layerWebClient } from "../../upstream/transports/webClient.ts"
 import { sendOnce, testMessage } from "../webhooks/send.ts"
 
@@ -17,7 +18,7 @@ export const testWebhooks = ({ webhooks }: GatewayConfig, name: string | undefin
       const message = testMessage(webhook.name, yield* Clock.currentTimeMillis)
       const { error, ms, status } = yield* sendOnce(client, webhook, message)
       if (error !== null) failed++
-      lines.push(`${webhook.name}: ${error ?? `delivered, HTTP ${status}`} (${ms} ms)`)
+      lines.push(inLine(`${webhook.name}: ${error ?? `delivered, HTTP ${status}`} (${ms} ms)`))
     }
     return { failed, lines }
   }).pipe(Effect.provide(layerWebClient))

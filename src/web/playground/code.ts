@@ -1,18 +1,17 @@
 /**
  * A request as code, for `curl` and for the vendor's SDK. The key is read from the environment variable `GATEWAY_KEY`.
  */
+import { shellJson, shellWord, shownJson } from "../../domain/printed.ts"
 import { base } from "../state/client.ts"
 import type { Prompt } from "./conversation.ts"
 import { wireOf } from "./wire.ts"
 
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
-
 export const curlOf = (prompt: Prompt): string => {
   const { body, path } = wireOf(prompt)
   return [
-    `curl ${prompt.stream ? "-N " : ""}${quoted(base + path)} \\`,
+    `curl ${prompt.stream ? "-N " : ""}${shellWord(base + path)} \\`,
     `  -H "Authorization: Bearer $GATEWAY_KEY" -H "Content-Type: application/json" \\`,
-    `  -d ${quoted(JSON.stringify(body, null, 2))}`
+    `  -d ${shellJson(body, 2)}`
   ].join("\n")
 }
 
@@ -21,7 +20,7 @@ const openai = (call: string, show: string) => (prompt: Prompt, body: Readonly<R
     `import OpenAI from "openai"`,
     ``,
     `const client = new OpenAI({ baseURL: "${base}/v1", apiKey: process.env.GATEWAY_KEY })`,
-    `const reply = await client.${call}(${JSON.stringify(body, null, 2)})`,
+    `const reply = await client.${call}(${shownJson(body, 2)})`,
     prompt.stream ? `for await (const event of reply) console.log(event)` : `console.log(${show})`
   ].join("\n")
 
@@ -30,7 +29,7 @@ const anthropic = (prompt: Prompt, body: Readonly<Record<string, unknown>>): str
     `import Anthropic from "@anthropic-ai/sdk"`,
     ``,
     `const client = new Anthropic({ baseURL: "${base}", apiKey: process.env.GATEWAY_KEY })`,
-    `const reply = await client.messages.create(${JSON.stringify(body, null, 2)})`,
+    `const reply = await client.messages.create(${shownJson(body, 2)})`,
     prompt.stream ? `for await (const event of reply) console.log(event)` : `console.log(reply.content)`
   ].join("\n")
 
@@ -43,11 +42,7 @@ const genai = (prompt: Prompt, { contents, ...config }: Readonly<Record<string, 
     `  httpOptions: { baseUrl: "${base}", apiVersion: "v1beta" }`,
     `})`,
     `const reply = await client.models.${prompt.stream ? "generateContentStream" : "generateContent"}(${
-      JSON.stringify(
-        { model: prompt.model, contents, ...(Object.keys(config).length === 0 ? {} : { config }) },
-        null,
-        2
-      )
+      shownJson({ model: prompt.model, contents, ...(Object.keys(config).length === 0 ? {} : { config }) }, 2)
     })`,
     prompt.stream ? `for await (const chunk of reply) console.log(chunk)` : `console.log(reply.text)`
   ].join("\n")

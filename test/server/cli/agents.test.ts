@@ -1,5 +1,6 @@
 /** `run` and `connect`: agents that are connected to a gateway. Small programs stand for the agents, and show how they were started. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
 import {
   chmodSync,
   existsSync,
@@ -216,6 +217,63 @@ describe("connect", () => {
       assert.include(lines, connection.url)
       assert.include(lines, "the-key")
     }
+  })
+
+  it("prints names, keys and addresses that a shell takes as text", () => {
+    const made = path.join(root, "made")
+    const hostile = `$(touch ${made})\`touch ${made}\`'; touch ${made}; '\\"`
+    const given = { ...connection, url: `http://gateway/${hostile}`, key: hostile, model: { id: hostile } }
+    for (const name of ["claude", "gemini", "qwen"] as const) {
+      for (const ownLogin of [true, false]) {
+        const lines = setupLines(name, { ...given, ownLogin })
+        const { stdout } = spawnSync("sh", ["-c", `eval "$LINES_OF_SETUP"; env -0`], {
+          encoding: "utf8",
+          env: { PATH: "/usr/bin:/bin", LINES_OF_SETUP: lines }
+        })
+        const values = stdout.split("\0").map((line) => line.slice(line.indexOf("=") + 1))
+        assert.include(values, hostile, name)
+        assert.isTrue(values.some((value) => value.startsWith(given.url)), name)
+        assert.isTrue(values.some((value) => value.endsWith(given.key) && value !== given.url), name)
+      }
+    }
+    const comment = setupLines("codex", given).split("\n")[0]!
+    const [, command] = comment.split("the key: ")
+    spawnSync("sh", ["-c", command!])
+    assert.isFalse(existsSync(made))
+  })
+
+  it("prints no control characters, whatever a server, a key or an address has", () => {
+    const hostile = "a\u001b[2J\n\r\u009b\u202e\u2028b"
+    const given = { ...connection, key: hostile, url: `http://gateway/${hostile}`, model: { id: hostile, name: hostile } }
+    for (const name of connectedNames) {
+      for (const line of setupLines(name, { ...given, models: [given.model] }).split("\n")) {
+        assert.notMatch(line, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u, name)
+      }
+    }
+    assert.strictEqual(JSON.parse(setupLines("pi", given)).providers.gateway.apiKey, hostile)
+  })
+
+  it("chooses the first model whose name needs no quotes", async () => {
+    for (const id of ["$(id)", "a b", "é", "{env:SECRET}"]) {
+      const models = [{ id }, ...connection.models]
+      for (const name of ["codex", "gemini", "qwen", "cline"] as const) {
+        const lines = setupLines(name, { ...connection, models })
+        assert.notInclude(lines, id)
+        assert.include(lines, "claude-x")
+      }
+      assert.strictEqual(JSON.parse(setupLines("opencode", { ...connection, models })).model, "gateway/claude-x")
+      assert.strictEqual(agents.qwen.start({ ...connection, models }).env["OPENAI_MODEL"], "claude-x")
+      assert.include(setupLines("qwen", { ...connection, models: [{ id }] }), "OPENAI_MODEL=''")
+    }
+  })
+
+  it("gives opencode the key alone to look up, and names of models as they are", () => {
+    const models = [{ id: "{env:GATEWAY_KEY}" }, { id: "{file:/etc/passwd}" }]
+    const text = agents.opencode.start({ ...connection, models }).env["OPENCODE_CONFIG_CONTENT"]!
+    assert.deepStrictEqual(text.match(/\{(?:env|file):[^}]*\}/g), ["{env:GATEWAY_KEY}"])
+    const { gateway: { models: named, options } } = JSON.parse(text).provider
+    assert.strictEqual(options.apiKey, "{env:GATEWAY_KEY}")
+    assert.deepStrictEqual(Object.keys(named), models.map(({ id }) => id))
   })
 
   it("tells windows where they are known", () => {

@@ -3,6 +3,7 @@
  * that belongs to the user is read or written. Sources: the documents of each agent, and runs of it.
  */
 import { isRecord, type JsonRecord } from "../../../domain/json.ts"
+import { inLine, isPlainWord, opencodeText, shellWord, shownJson, tomlText } from "../../../domain/printed.ts"
 
 /** A model of the gateway, as its list tells of it. What is unknown is absent. */
 export interface AgentModel {
@@ -50,10 +51,14 @@ interface Agent {
   readonly startWith?: (connection: Connection, printed: unknown) => Start
 }
 
-const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`
+const json = (value: unknown): string => `${shownJson(value, 2)}\n`
 
-/** The model for agents that need one. */
-const chosen = ({ model, models }: Connection): string => model?.id ?? models[0]?.id ?? ""
+/**
+ * The model for agents that need one: the user's, else the first one whose name every shell takes as it is. A server may give a model any name,
+ * so that the others are for users who name them; empty without such a model.
+ */
+const chosen = ({ model, models }: Pick<Connection, "model" | "models">): string =>
+  model?.id ?? models.find(({ id }) => isPlainWord(id))?.id ?? ""
 
 /** True for a model that Claude Code knows by itself. */
 const isOfClaude = ({ id }: AgentModel): boolean => /claude|anthropic/i.test(id)
@@ -125,7 +130,7 @@ const codexEntry = (template: JsonRecord, model: AgentModel, priority: number): 
 const option = (
   name: string,
   value: string | boolean
-): ReadonlyArray<string> => ["-c", `${name}=${JSON.stringify(value)}`]
+): ReadonlyArray<string> => ["-c", `${name}=${typeof value === "string" ? tomlText(value) : value}`]
 
 const codex = (connection: Connection, printed: unknown): Start => {
   const { fileAt, key, models, url } = connection
@@ -171,23 +176,25 @@ const opencodeModel = ({ maxOutput, name, window }: AgentModel) => ({
   ...(window === undefined ? {} : { limit: { context: window, output: maxOutput ?? window } })
 })
 
-const opencodeConfig = ({ models, url }: Pick<Connection, "models" | "url">, apiKey: string, model: string) => ({
-  provider: {
-    gateway: {
-      npm: "@ai-sdk/openai-compatible",
-      name: "Model Gateway",
-      options: { baseURL: `${url}/v1`, apiKey },
-      models: Object.fromEntries(models.map((each) => [each.id, opencodeModel(each)]))
-    }
-  },
-  model: `gateway/${model}`
-})
+const opencodeConfig = (connection: Pick<Connection, "model" | "models" | "url">, apiKey: string): string =>
+  opencodeText({
+    provider: {
+      gateway: {
+        npm: "@ai-sdk/openai-compatible",
+        name: "Model Gateway",
+        options: { apiKey, baseURL: `${connection.url}/v1` },
+        models: Object.fromEntries(connection.models.map((each) => [each.id, opencodeModel(each)]))
+      }
+    },
+    model: `gateway/${chosen(connection)}`
+  })
 
 const opencode = (connection: Connection): Start => ({
   args: [],
   env: {
     GATEWAY_KEY: connection.key,
-    OPENCODE_CONFIG_CONTENT: JSON.stringify(opencodeConfig(connection, "{env:GATEWAY_KEY}", chosen(connection)))
+    // The key is the first text of its kind.
+    OPENCODE_CONFIG_CONTENT: opencodeConfig(connection, "{env:GATEWAY_KEY}").replace("\\u007benv:", "{env:")
   },
   files: {}
 })
@@ -226,29 +233,32 @@ export const connectedNames = [...agentNames, "pi", "cline"] as const
 export type ConnectedName = typeof connectedNames[number]
 
 const exportLines = (variables: { readonly [name: string]: string }): string =>
-  Object.entries(variables).map(([name, value]) => `export ${name}=${value}\n`).join("")
+  Object.entries(variables).map(([name, value]) => `export ${name}=${shellWord(value)}\n`).join("")
 
-/** The lines for a permanent setup, with what stands for the key. */
+/**
+ * The lines for a permanent setup, with what stands for the key. A shell, an editor and a terminal take every value as text: keys, addresses and
+ * names of models alike.
+ */
 export const setupLines = (name: ConnectedName, connection: Omit<Connection, "fileAt" | "session">): string => {
   const { key, models, ownLogin, url } = connection
-  const model = connection.model?.id ?? models[0]?.id ?? ""
+  const model = chosen(connection)
   switch (name) {
     case "claude":
       return exportLines({
         ANTHROPIC_BASE_URL: url,
-        ...(ownLogin ? { ANTHROPIC_CUSTOM_HEADERS: `"x-gateway-key: ${key}"` } : { ANTHROPIC_AUTH_TOKEN: key }),
+        ...(ownLogin ? { ANTHROPIC_CUSTOM_HEADERS: `x-gateway-key: ${key}` } : { ANTHROPIC_AUTH_TOKEN: key }),
         CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: "1",
         ENABLE_TOOL_SEARCH: "true",
         ...(connection.model === undefined ? {} : { ANTHROPIC_MODEL: model })
       })
     case "codex":
-      return `# ~/.codex/config.toml; the key: export GATEWAY_KEY=${key}
-model = ${JSON.stringify(model)}
+      return `# ~/.codex/config.toml; the key: export GATEWAY_KEY=${shellWord(key)}
+model = ${tomlText(model)}
 model_provider = "gateway"
 
 [model_providers.gateway]
 name = "Model Gateway"
-base_url = "${url}/v1"
+base_url = ${tomlText(`${url}/v1`)}
 env_key = "GATEWAY_KEY"
 wire_api = "responses"
 supports_websockets = true
@@ -258,7 +268,7 @@ supports_websockets = true
         exportLines({ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: model })
       }`
     case "opencode":
-      return json(opencodeConfig({ models, url }, key, model))
+      return opencodeConfig(connection, key)
     case "qwen":
       return exportLines({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key, OPENAI_MODEL: model })
     case "pi":
@@ -277,6 +287,8 @@ supports_websockets = true
         }
       })
     case "cline":
-      return `API Provider: OpenAI Compatible\nBase URL: ${url}/v1\nAPI Key: ${key}\nModel ID: ${model}\n`
+      return `API Provider: OpenAI Compatible\nBase URL: ${inLine(url)}/v1\nAPI Key: ${inLine(key)}\nModel ID: ${
+        inLine(model)
+      }\n`
   }
 }

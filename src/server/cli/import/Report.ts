@@ -4,15 +4,14 @@
  */
 import type * as Schema from "effect/Schema"
 import { isJsonObject, type RawConfig } from "../../../config/json.ts"
+import { inLine } from "../../../domain/printed.ts"
 
 /** The most characters of a place: names in a file may have any length. */
 const longestPlace = 200
 
-const control = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-
 /** A name of the file as a line shows it. */
 export const shown = (name: string): string => {
-  const plain = name.replaceAll(control, "\uFFFD")
+  const plain = inLine(name)
   return plain.length > longestPlace ? `${plain.slice(0, longestPlace)}…` : plain
 }
 

@@ -4,6 +4,7 @@
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useEffect, useId, useState } from "preact/hooks"
+import { isPlainWord } from "../../../domain/printed.ts"
 import { Chip } from "../../parts/Card.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { Section } from "../../parts/Heading.tsx"
@@ -19,10 +20,10 @@ import { snippetFiles, type SnippetName, snippetNames, snippetOf } from "./snipp
 /** The model of snippets while the gateway's models are loaded, and for an upstream that lists no model. */
 const fallbackModel = "upstream-chat"
 
-/** A model that the gateway serves. */
+/** A model that the gateway serves, by a name that every shell takes as it is. */
 const useModel = (): string => {
   const reply = Option.getOrUndefined(AsyncResult.value(useAtom(upstreamsAtom)))
-  return reply?.upstreams.find(({ enabled, models }) => enabled && models.length > 0)?.models[0] ?? fallbackModel
+  return reply?.upstreams.flatMap(({ enabled, models }) => enabled ? models : []).find(isPlainWord) ?? fallbackModel
 }
 
 const Snippets = ({ keyText, model }: { readonly keyText: string; readonly model: string }) => {

@@ -1,6 +1,7 @@
 /**
  * How clients call this gateway, with its address and a key filled in: the lines of the pages in `docs/clients`.
  */
+import { opencodeText, shellJson, shellWord, shownJson, tomlText } from "../../../domain/printed.ts"
 
 export const snippetNames = [
   "curl",
@@ -26,33 +27,30 @@ interface Access {
 
 const lines = (...all: ReadonlyArray<string>): string => all.join("\n")
 
-/** A text in single quotes for a shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
-
 const exported = (variables: Readonly<Record<string, string>>, command: string): string =>
-  lines(...Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`), command)
+  lines(...Object.entries(variables).map(([name, value]) => `export ${name}=${shellWord(value)}`), command)
 
-const json = (value: unknown): string => JSON.stringify(value, null, 2)
+const json = (value: unknown): string => shownJson(value, 2)
 
 const say = "Say hello"
 
 const snippets: Readonly<Record<SnippetName, (access: Access) => string>> = {
   "curl": ({ base, key, model }) =>
     lines(
-      `curl ${quoted(`${base}/v1/chat/completions`)} \\`,
-      `  -H ${quoted(`Authorization: Bearer ${key}`)} -H 'Content-Type: application/json' \\`,
-      `  -d ${quoted(JSON.stringify({ model, messages: [{ role: "user", content: say }] }))}`
+      `curl ${shellWord(`${base}/v1/chat/completions`)} \\`,
+      `  -H ${shellWord(`Authorization: Bearer ${key}`)} -H 'Content-Type: application/json' \\`,
+      `  -d ${shellJson({ model, messages: [{ role: "user", content: say }] })}`
     ),
   "OpenAI SDK": ({ base, key, model }) =>
     lines(
       `import OpenAI from "openai"`,
       ``,
       `const client = new OpenAI({`,
-      `  baseURL: ${JSON.stringify(`${base}/v1`)},`,
-      `  apiKey: ${JSON.stringify(key)}`,
+      `  baseURL: ${shownJson(`${base}/v1`)},`,
+      `  apiKey: ${shownJson(key)}`,
       `})`,
       `const reply = await client.chat.completions.create({`,
-      `  model: ${JSON.stringify(model)},`,
+      `  model: ${shownJson(model)},`,
       `  messages: [{ role: "user", content: "${say}" }]`,
       `})`,
       `console.log(reply.choices[0].message.content)`
@@ -62,11 +60,11 @@ const snippets: Readonly<Record<SnippetName, (access: Access) => string>> = {
       `import Anthropic from "@anthropic-ai/sdk"`,
       ``,
       `const client = new Anthropic({`,
-      `  baseURL: ${JSON.stringify(base)},`,
-      `  apiKey: ${JSON.stringify(key)}`,
+      `  baseURL: ${shownJson(base)},`,
+      `  apiKey: ${shownJson(key)}`,
       `})`,
       `const reply = await client.messages.create({`,
-      `  model: ${JSON.stringify(model)},`,
+      `  model: ${shownJson(model)},`,
       `  max_tokens: 1024,`,
       `  messages: [{ role: "user", content: "${say}" }]`,
       `})`,
@@ -77,24 +75,24 @@ const snippets: Readonly<Record<SnippetName, (access: Access) => string>> = {
       `import { GoogleGenAI } from "@google/genai"`,
       ``,
       `const client = new GoogleGenAI({`,
-      `  apiKey: ${JSON.stringify(key)},`,
-      `  httpOptions: { baseUrl: ${JSON.stringify(base)}, apiVersion: "v1beta" }`,
+      `  apiKey: ${shownJson(key)},`,
+      `  httpOptions: { baseUrl: ${shownJson(base)}, apiVersion: "v1beta" }`,
       `})`,
       `const reply = await client.models.generateContent({`,
-      `  model: ${JSON.stringify(model)},`,
+      `  model: ${shownJson(model)},`,
       `  contents: "${say}"`,
       `})`,
       `console.log(reply.text)`
     ),
   "codex": ({ base, key, model }) =>
     lines(
-      `# In ~/.codex/config.toml. Before the start: export GATEWAY_KEY=${quoted(key)}`,
-      `model = ${JSON.stringify(model)}`,
+      `# In ~/.codex/config.toml. Before the start: export GATEWAY_KEY=${shellWord(key)}`,
+      `model = ${tomlText(model)}`,
       `model_provider = "gateway"`,
       ``,
       `[model_providers.gateway]`,
       `name = "Model Gateway"`,
-      `base_url = ${JSON.stringify(`${base}/v1`)}`,
+      `base_url = ${tomlText(`${base}/v1`)}`,
       `env_key = "GATEWAY_KEY"`,
       `wire_api = "responses"`
     ),
@@ -111,7 +109,7 @@ const snippets: Readonly<Record<SnippetName, (access: Access) => string>> = {
   "qwen-code": ({ base, key, model }) =>
     exported({ OPENAI_BASE_URL: `${base}/v1`, OPENAI_API_KEY: key, OPENAI_MODEL: model }, "qwen"),
   "opencode": ({ base, key, model }) =>
-    json({
+    opencodeText({
       provider: {
         gateway: {
           npm: "@ai-sdk/openai-compatible",
