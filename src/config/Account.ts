@@ -79,9 +79,6 @@ export const blankToUndefined = (text: string | undefined): string | undefined =
   return trimmed === "" ? undefined : trimmed
 }
 
-const redact = (text: string | undefined): Redacted.Redacted<string> | undefined =>
-  text === undefined || text === "" ? undefined : Redacted.make(text)
-
 const withOthers = (forms: ReadonlyArray<string>, more: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set([...forms, ...more])
 ]
@@ -107,7 +104,9 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
     name: keyWithin(upstream, identifier),
     email: blankToUndefined(entry.email),
     mobile: blankToUndefined(entry.mobile),
-    password: redact(entry.password),
+    password: entry.password === undefined || entry.password === ""
+      ? undefined
+      : secretAt(entry.password, `accounts[${index}].password`, variables, faults),
     token,
     disabled: entry.disabled ?? false,
     note: entry.note ?? "",
@@ -121,7 +120,7 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
       : withOthers(identity, identityKeys({ ...entry, token: Redacted.value(token) }, sha256Hex))
   }
   if (faults.length > 0) return Result.fail(faults)
-  const isFixed = !hasReferences(entry.token) && !hasReferences(entry.proxy)
+  const isFixed = ![entry.token, entry.proxy, entry.password].some(hasReferences)
   if (isJsonObject(raw) && isFixed) decodedEntries.set(raw, account)
   return Result.succeed(account)
 }

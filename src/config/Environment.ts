@@ -14,7 +14,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { availableParallelism } from "node:os"
-import { parseReferenceNames, referencesVariable } from "./referenceNames.ts"
+import { namesVariable, parseReferenceNames, referencesVariable } from "./referenceNames.ts"
 
 /** One or more variables are invalid. One line each, without the values. */
 export class EnvironmentInvalid extends Schema.TaggedError<EnvironmentInvalid>()("EnvironmentInvalid", {
@@ -109,7 +109,14 @@ const variable = <A, B>(name: string, absent: B, rule: string, parse: (text: str
 
 const string = <B>(name: string, absent: B) => variable(name, absent, "must be a text", (text) => text)
 
-const secret = (name: string) => variable(name, undefined, "must be a text", (text) => Redacted.make(text))
+/** A secret. What fills the environment has not replaced a reference that is left in it. */
+const secret = (name: string) =>
+  variable(
+    name,
+    undefined,
+    "must be the secret itself: it has a reference to another variable, which is not replaced",
+    (text) => namesVariable(text) ? undefined : Redacted.make(text)
+  )
 
 const address = (name: string) =>
   variable(
@@ -143,7 +150,7 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
       configPath: string("GATEWAY_CONFIG_PATH", "config.json"),
       configPathNamed: variable("GATEWAY_CONFIG_PATH", false, "must be a text", () => true),
       dataDir: string("GATEWAY_DATA_DIR", undefined),
-      configJson: secret("GATEWAY_CONFIG_JSON"),
+      configJson: variable("GATEWAY_CONFIG_JSON", undefined, "must be a text", (text) => Redacted.make(text)),
       configWriteback: variable(
         "GATEWAY_CONFIG_WRITEBACK",
         false,

@@ -75,7 +75,7 @@ const keep = <A>(previous: A | undefined, next: A): A =>
 const mayStandFor = (decoded: DecodedUpstreams): (name: string) => boolean => {
   const known = new Set([...natives.keys(), ...decoded.names])
   const isTarget = targetsNamed({ upstreams: decoded.routed, unnamed: defaultUpstream, routes: decoded.routes })
-  return (name) => known.has(normalizeModelName(name)) || isTarget(name)
+  return (name) => known.has(normalizeModelName(name)) || isTarget(name) || decoded.mayBeLeftOut(name)
 }
 
 const notKnown = "must name a model, a route or a target (upstream/model)"
@@ -297,6 +297,18 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const aliases = toAliases(model_aliases, isKnown, faults)
   if (groups.msgcompat_mapping !== undefined) checkMapping(groups.msgcompat_mapping, isKnown, faults)
   if (!areComplete(groups, faults)) {
+    // Without the routes, whose targets may be wrong, a fallback is known by its name.
+    const table = makeRouteTable({
+      upstreams: decoded.routed,
+      unnamed: defaultUpstream,
+      routes: [],
+      aliases: new Map(),
+      mapping: { fast: "", slow: "" },
+      families: groups.compat?.family_models ?? true,
+      mapped: groups.upstream !== undefined && !isServer(groups.upstream.driver) ? undefined : new Map()
+    })
+    const mayBe = (name: string) => isKnown(name) || aliases.has(normalizeModelName(name))
+    faults.push(...(yield* unknownFallbacks(table, records.value, mayBe)).faults)
     return yield* ConfigInvalid.of(faults, options.source)
   }
   const configured_keys = keep(before?.configured_keys, [...keys.value])
@@ -350,7 +362,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
       removed_keys: groups.auth.removed_keys
     })
   }
-  const fallbacks = yield* unknownFallbacks(decodedConfig.route_table, decodedConfig.key_records)
+  const fallbacks = yield* unknownFallbacks(decodedConfig.route_table, decodedConfig.key_records, () => false)
   if (fallbacks.faults.length > 0) return yield* ConfigInvalid.of(fallbacks.faults, options.source)
   const warnings = [
     ...(yield* unknownFields(raw)),

@@ -127,18 +127,19 @@ export const unknownModels = Effect.fnUntraced(function*(
 })
 
 /**
- * A fault for each `fallback` that names no model. Where a server lists models that are not configured, a name may be one of them: it gets
+ * A fault for each `fallback` that names no model, and that `mayBe` does not know either. Where a server lists models that are not configured, a name may be one of them: it gets
  * a warning.
  */
 export const unknownFallbacks = Effect.fnUntraced(function*(
   table: RouteTable,
-  records: KeyRecords
+  records: KeyRecords,
+  mayBe: (name: string) => boolean
 ): Effect.fn.Return<{ readonly faults: ReadonlyArray<Fault>; readonly warnings: ReadonlyArray<string> }> {
   const faults: Array<Fault> = []
   const warnings: Array<string> = []
   yield* forEachCooperatively(records, ([id, { limits }]) => {
     limits.forEach(({ fallback }, place) => {
-      if (fallback === undefined || meantRoute(table, "chat", fallback) !== undefined) return
+      if (fallback === undefined || mayBe(fallback) || meantRoute(table, "chat", fallback) !== undefined) return
       const field = `key_records.${id}.limits[${place}].fallback`
       if (table.config.mapped === undefined) faults.push(fault(field, "must name a model or a route"))
       else warnings.push(`${field} names no configured model and serves nothing unless the server lists it`)

@@ -9,6 +9,12 @@ const own = /^(?:PORT|HOST|(?:GATEWAY|HOST|OTEL)_.*)$/i
 /** A name, or the beginning of names before `*`. */
 const pattern = /^(?:[A-Za-z_][A-Za-z0-9_]*\*?|\*)$/
 
+/** A reference to a variable. Where none is replaced, a text with one is most likely a secret that anybody can guess. */
+const reference = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/
+
+/** Whether a text refers to a variable, as `${NAME}`. */
+export const namesVariable = (text: string): boolean => reference.test(text)
+
 /** The variable that limits references. */
 export const referencesVariable = "GATEWAY_REFERENCES"
 

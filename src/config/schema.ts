@@ -16,6 +16,7 @@ import { alsoOnNames } from "../domain/nextTry.ts"
 import { driverNames, protocolNames } from "../domain/protocols.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import type { PieceUnit, TokenUnit } from "../domain/units.ts"
+import { namesVariable } from "./referenceNames.ts"
 import { parseStoredPassword } from "./storedPassword.ts"
 
 const text = Schema.String.annotate({ message: "must be a string" })
@@ -157,7 +158,15 @@ export const AccountEntry = group({
   )
 })
 
-export const KeyEntry = text.check(Schema.makeFilter((key) => key.trim() === "" ? "must not be empty" : undefined))
+export const KeyEntry = text.check(
+  Schema.makeFilter((key) =>
+    key.trim() === ""
+      ? "must not be empty"
+      : namesVariable(key)
+      ? "must be the key itself: no variable of the environment is replaced in keys"
+      : undefined
+  )
+)
 
 /** Whether a conversation prefers the account that answered its last turn, and its target too. `auto`: at servers, which keep prompts warm. */
 const stickinessRule = { message: "must be true, false, auto or target" }
@@ -303,7 +312,8 @@ export const DatedPrices = Schema.Array(PriceEntry).annotate({ message: "must be
   )
 
 /** The most webhooks, and the most entries of `events`. */
-const [mostWebhooks, mostEvents] = [16, 32]
+export const mostWebhooks = 16
+const mostEvents = 32
 
 /** Where events are sent. */
 export const WebhookEntry = group({

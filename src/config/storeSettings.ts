@@ -12,6 +12,7 @@ import { ConfigInvalid, fault } from "./ConfigError.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
 import type { EnvironmentShape } from "./Environment.ts"
 import { isJsonObject, parseConfig, type RawConfig } from "./json.ts"
+import { namesVariable } from "./referenceNames.ts"
 import { parseVariable } from "./sources.ts"
 
 /** The store address of a configuration; `undefined` if unset. Fails if the group is invalid. */
@@ -23,6 +24,11 @@ export const storeUrlOf = Effect.fnUntraced(function*(raw: RawConfig, source: st
   if (on_loss !== "closed") return yield* ConfigInvalid.of([fault("store.on_loss", "must be closed")], source)
   if (url !== undefined && typeof url !== "string") {
     return yield* ConfigInvalid.of([fault("store.url", "must be a string")], source)
+  }
+  if (url !== undefined && namesVariable(url)) {
+    return yield* ConfigInvalid.of([
+      fault("store.url", "must be the address itself: no variable is replaced in it, and GATEWAY_STORE_URL can have it")
+    ], source)
   }
   return url === undefined || url.trim() === "" ? undefined : Redacted.make(url)
 })

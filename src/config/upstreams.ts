@@ -9,7 +9,7 @@ import * as Struct from "effect/Struct"
 import { forwardRule } from "../domain/forwardedHeaders.ts"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
 import { baseAddress, hasApis, hasTools, isServer, protocolNames } from "../domain/protocols.ts"
-import { type RoutedModel, type RoutedUpstream, routeFaults } from "../domain/routes.ts"
+import { type RoutedModel, type RoutedUpstream, routeFaults, targetText, upstreamOfTarget } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
 import { defaultUpstream, placeOfUpstream } from "../domain/upstreamNames.ts"
 import { type Account, keyless } from "./Account.ts"
@@ -23,6 +23,7 @@ import type {
 } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { factsIn } from "./modelFacts.ts"
+import { namesVariable } from "./referenceNames.ts"
 import { hidden, isShown, proxyAt, secretAt, type Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { type PemFiles, readTls } from "./tls.ts"
@@ -70,6 +71,7 @@ const ofApis = <Name extends "api" | "compaction", Value extends string>(
  */
 export const addressRule = (address: string): string | undefined => {
   if (!URL.canParse(address)) return "must be an http or https address"
+  if (namesVariable(address)) return "must be the address itself: set a secret in a header, where variables are replaced"
   const { hash, href, protocol } = new URL(address)
   if (protocol !== "http:" && protocol !== "https:") return "must be an http or https address"
   if (isShown(address)) return "must be written with its user information and its query"
@@ -154,6 +156,8 @@ type ConfiguredUpstream = Omit<UpstreamConfig, "limits">
 
 /** All upstreams and the routes, decoded. */
 export interface DecodedUpstreams {
+  /** Whether a name may be of an upstream or a route that is left out for its faults. */
+  readonly mayBeLeftOut: (name: string) => boolean
   /** By name, in the order of the file. */
   readonly upstreams: ReadonlyMap<string, ConfiguredUpstream>
   readonly routes: ReadonlyArray<RouteConfigEntry>
@@ -323,7 +327,30 @@ const toUpstream = (
   }
 }
 
-/** An entry of `upstreams`. */
+/**
+ * The faults of what an entry has besides its faulty fields, `wrong`: operators mend them together. A fault that follows from the absence of such
+ * a field is none.
+ */
+const restFaults = (
+  name: string,
+  raw: unknown,
+  place: string,
+  wrong: ReadonlyArray<Fault>,
+  outside: Outside
+): ReadonlyArray<Fault> => {
+  if (!isJsonObject(raw) || wrong.length === 0) return []
+  const isWrong = (field: string) => {
+    const within = `${place}.${field}`
+    return wrong.some((each) => each.field === within || /^[.[]/.test(each.field.slice(within.length)) && each.field.startsWith(within))
+  }
+  const decoded = decodeEntry(Object.fromEntries(Object.entries(raw).filter(([field]) => !isWrong(field))))
+  if (Result.isFailure(decoded) || isWrong("driver")) return []
+  const faults: Array<Fault> = []
+  toUpstream(name, decoded.success, place, outside, faults)
+  return faults.filter(({ field }) => !isWrong(field.slice(place.length + 1)))
+}
+
+/** An entry of `upstreams`; `undefined` for one with faults that leave no upstream. */
 const toEntry = (
   name: string,
   raw: unknown,
@@ -331,26 +358,27 @@ const toEntry = (
   faults: Array<Fault>
 ): ConfiguredUpstream | undefined => {
   const place = `upstreams.${name}`
-  if (!Groups.upstreamName.test(name) || name === defaultUpstream) {
+  const isNamed = Groups.upstreamName.test(name) && name !== defaultUpstream
+  if (!isNamed) {
     const rule = name === defaultUpstream
       ? "is the name of the group upstream"
       : "must have a name of a-z, 0-9 and -, which begins with a letter and has at most 32 characters"
     faults.push(fault(place, rule))
-    return undefined
   }
-  const decoded = decodeEntry(raw, { errors: "all" })
-  if (Result.isFailure(decoded)) {
-    faults.push(...faultsOf(decoded.failure, ["upstreams", name]))
-    return undefined
-  }
-  const entry = decoded.success
   const timeouts = isJsonObject(raw) && isJsonObject(raw["timeouts"]) ? raw["timeouts"] : {}
   for (const field of ["queue", "client", "drain", "attempts"]) {
     if (Object.hasOwn(timeouts, field)) {
       faults.push(fault(`${place}.timeouts.${field}`, "belongs to the whole request: set it in upstream.timeouts"))
     }
   }
-  return toUpstream(name, entry, place, outside, faults)
+  const decoded = decodeEntry(raw, { errors: "all" })
+  if (Result.isFailure(decoded)) {
+    const wrong = faultsOf(decoded.failure, ["upstreams", name])
+    faults.push(...wrong, ...restFaults(name, raw, place, wrong, outside))
+    return undefined
+  }
+  const upstream = toUpstream(name, decoded.success, place, outside, faults)
+  return isNamed ? upstream : undefined
 }
 
 /** The accounts of an upstream, counted. */
@@ -464,6 +492,7 @@ const toRoute = (
   longestWait: number,
   faults: Array<Fault>
 ): RouteConfigEntry | undefined => {
+  if (name.includes("*")) faults.push(fault(`routes.${name}`, noWildcard))
   const short = Array.isArray(raw)
   const decoded = short
     ? Result.flatMap(decodeTargets(raw, { errors: "all" }), (targets) => decodeRoute({ targets }))
@@ -472,7 +501,6 @@ const toRoute = (
     faults.push(...faultsOf(decoded.failure, ["routes", name]))
     return undefined
   }
-  if (name.includes("*")) faults.push(fault(`routes.${name}`, noWildcard))
   const { description: _, display_name: __, ...route } = decoded.success
   const facts = factsIn(decoded.success)
   return {
@@ -502,6 +530,13 @@ export const upstreamNames = (raw: RawConfig): ReadonlySet<string> => {
   return new Set(others.length === 0 || Object.hasOwn(raw, "upstream") ? [defaultUpstream, ...others] : others)
 }
 
+/** The ids of the models of an upstream of the file, which may have faults. */
+const modelIdsIn = (raw: RawConfig, upstream: string): ReadonlyArray<string> => {
+  const others = isJsonObject(raw["upstreams"]) ? raw["upstreams"] : {}
+  const entry = upstream === defaultUpstream ? raw["upstream"] : others[upstream]
+  return isJsonObject(entry) && isJsonObject(entry["models"]) ? Object.keys(entry["models"]) : []
+}
+
 /** Without this check, an address without a driver would silently use the embedded upstream. */
 const namesDriver = (group: Schema.Json | undefined): boolean => isJsonObject(group) && Object.hasOwn(group, "driver")
 
@@ -519,7 +554,10 @@ export const decodeUpstreams = (
   if (own !== undefined && own.base_url !== "" && !namesDriver(raw["upstream"])) {
     faults.push(fault("upstream.driver", `is required with a base_url: one of ${protocolNames.join(", ")}`))
   }
-  const before = faults.length
+  if (group === undefined) {
+    const wrong = faults.filter(({ field }) => /^upstream(?:[.[]|$)/.test(field))
+    faults.push(...restFaults(defaultUpstream, raw["upstream"], "upstream", wrong, outside))
+  }
   const others = entriesOf(raw, "upstreams", Groups.mostUpstreams, faults)
     .flatMap(([name, entry]) => toEntry(name, entry, outside, faults) ?? [])
   const longestWait = group?.timeouts.queue ?? Number.POSITIVE_INFINITY
@@ -540,24 +578,33 @@ export const decodeUpstreams = (
       ...(hidden === undefined ? {} : { hidden })
     }))
   }))
-  // A target of an upstream with faults would be reported as unknown.
-  if (faults.length === before && group !== undefined) {
-    const mapping = { fast: "", slow: "" }
-    const wrong = routeFaults({
-      upstreams: routed,
-      unnamed: defaultUpstream,
-      routes,
-      aliases: new Map(),
-      mapping,
-      families: true
-    })
-    for (const { message, route, target } of wrong) {
-      const short = Array.isArray(entries.find(([name]) => name === route)?.[1])
-      const place = target === undefined ? "" : `${short ? "" : ".targets"}[${target}]`
-      faults.push(fault(`routes.${route}${place}`, message))
-    }
+  const read = new Set(upstreams.map(({ name }) => name))
+  const leftOut = new Set([...upstreamNames(raw)].filter((name) => !read.has(name)))
+  const possible = new Set(entries.map(([name]) => normalizeModelName(name)))
+  for (const name of leftOut) {
+    for (const id of modelIdsIn(raw, name)) possible.add(normalizeModelName(id))
+  }
+  const wrong = routeFaults({
+    upstreams: routed,
+    unnamed: defaultUpstream,
+    routes,
+    aliases: new Map(),
+    mapping: { fast: "", slow: "" },
+    families: true
+  })
+  const byName = new Map(routes.map((route) => [route.name, route]))
+  const written = new Map(entries)
+  for (const { message, route, target } of wrong) {
+    // A target of an upstream that is left out would be reported as unknown.
+    const named = target === undefined ? undefined : byName.get(route)?.targets[target]
+    if (named !== undefined && leftOut.has(upstreamOfTarget(targetText(named)))) continue
+    const short = Array.isArray(written.get(route))
+    const place = target === undefined ? "" : `${short ? "" : ".targets"}[${target}]`
+    faults.push(fault(`routes.${route}${place}`, message))
   }
   return {
+    mayBeLeftOut: (name) =>
+      possible.has(normalizeModelName(name)) || name.includes("/") && leftOut.has(upstreamOfTarget(name)),
     upstreams: new Map(upstreams.map((upstream) => [upstream.name, upstream])),
     routes,
     routed,

@@ -10,7 +10,7 @@ import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type { WebhookConfig } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { hidden, secretAt, type Variables } from "./references.ts"
-import { Webhooks } from "./schema.ts"
+import { mostWebhooks, WebhookEntry, Webhooks } from "./schema.ts"
 import { addressRule, toHeaders } from "./upstreams.ts"
 
 const prefix = "whsec_"
@@ -54,6 +54,7 @@ const urlRule = (url: string): string | undefined => {
 }
 
 const decode = Schema.decodeUnknownResult(Webhooks)
+const decodeEntry = Schema.decodeUnknownResult(WebhookEntry)
 
 const allTypes: ReadonlySet<NoticeType> = typesNamed(Object.keys(noticeTypes))
 
@@ -65,12 +66,10 @@ export const decodeWebhooks = (
 ): ReadonlyArray<WebhookConfig> => {
   if (raw === undefined) return []
   const decoded = decode(raw, { errors: "all" })
-  if (Result.isFailure(decoded)) {
-    faults.push(...faultsOf(decoded.failure, ["webhooks"]))
-    return []
-  }
+  const wrong = Result.isFailure(decoded) ? faultsOf(decoded.failure, ["webhooks"]) : []
+  faults.push(...wrong)
   const names = new Set<string>()
-  return decoded.success.map((entry, index): WebhookConfig => {
+  const toWebhook = (entry: typeof WebhookEntry.Type, index: number): WebhookConfig => {
     const place = `webhooks[${index}]`
     const { events, name, secret_previous } = entry
     if (names.has(name)) faults.push(fault(`${place}.name`, "is the name of another webhook"))
@@ -97,7 +96,14 @@ export const decodeWebhooks = (
       headers,
       types: events === undefined ? allTypes : typesNamed(events)
     }
-  })
+  }
+  if (Result.isSuccess(decoded)) return decoded.success.map(toWebhook)
+  // The faults of the other entries are shown together with those.
+  for (const [index, entry] of Array.isArray(raw) ? raw.slice(0, mostWebhooks).entries() : []) {
+    const alone = decodeEntry(entry)
+    if (Result.isSuccess(alone)) toWebhook(alone.success, index)
+  }
+  return []
 }
 
 /** The entries of `webhooks` as the file has them. */

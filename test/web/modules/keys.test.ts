@@ -6,6 +6,7 @@ import * as fc from "fast-check"
 import { createHash } from "node:crypto"
 import { clients, linesOf } from "../../../scripts/clients.ts"
 import { keyId, keyPreview } from "../../../src/domain/identity.ts"
+import { shellWord } from "../../../src/domain/printed.ts"
 import { keyIdOf, keyOfId, previewOf, sha256Hex } from "../../../src/web/pages/keys/keys.ts"
 import { snippetNames, snippetOf } from "../../../src/web/pages/keys/snippets.ts"
 
@@ -65,7 +66,7 @@ describe("the console's snippets for clients", () => {
     fc.assert(fc.property(fc.stringMatching(/^[\w'"$-]{1,20}$/), (key) => {
       for (const name of snippetNames) {
         const snippet = snippetOf(name, { ...access, key })
-        const forms = [key, key.replaceAll("'", `'\\''`), JSON.stringify(key).slice(1, -1)]
+        const forms = [key, shellWord(key).slice(1), JSON.stringify(key).slice(1, -1)]
         assert.isTrue(forms.some((form) => snippet.includes(form)), name)
         assert.include(snippet, access.base)
         assert.include(snippet, access.model)
