@@ -18,7 +18,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { Store } from "../cluster/store/Store.ts"
-import { retryWhileUnavailable, type StoreInvalid, type StoreUnavailable } from "../cluster/store/StoreShape.ts"
+import { retryWhileUnavailable, type StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { AdminCredentials, type GivenCredentials, makeAdminCredentials } from "./AdminCredentials.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
@@ -39,6 +39,7 @@ import { mergeConfigs } from "./merge.ts"
 import { noteRemovedKeys } from "./rawConfig.ts"
 import type { ConfigInput } from "./schema.ts"
 import { generateKey, loadJwtSecret, makeJwtSecret } from "./secrets.ts"
+import { settleOwn } from "./ownConfig.ts"
 import { followFile, loadShared, type Shared } from "./sharedConfig.ts"
 import { makeSharedRevision, SharedRevision } from "./SharedRevision.ts"
 import { loadConfig } from "./sources.ts"
@@ -384,6 +385,11 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         (by: OwnChange["by"], what: string) => (f: (raw: RawConfig) => Effect.Effect<RawConfig, UpdateError>) =>
           Context.get(services, ConfigStore).update(f, { own: { by, what } })
       yield* shared.mergeKept(updateAs("system", "newer changes of this node were merged"))
+      const { currentRaw } = Context.get(services, ConfigStore)
+      const own = loaded.envBacked ? "GATEWAY_CONFIG_JSON" : file.path
+      yield* settleOwn(loaded, yield* currentRaw, updateAs("file", own)).pipe(
+        Effect.catchTag("ConfigConflict", ({ message }) => Effect.fail(new StoreUnavailable({ message })))
+      )
       if (!loaded.envBacked) yield* followFile(file, loaded, updateAs("file", file.path))
       return services
     })

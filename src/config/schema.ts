@@ -1042,7 +1042,13 @@ export const Host = group({
 /** The shared store. Read before everything else (`storeSettings.ts`) and never shared itself. */
 export const StoreGroup = group({
   url: Schema.optionalKey(described(text, "URL of the Redis or Valkey store that several nodes share.")),
-  on_loss: Schema.optionalKey(described(oneOf(["closed"]), "What happens while the store is not there."))
+  on_loss: Schema.optionalKey(described(oneOf(["closed"]), "What happens while the store is not there.")),
+  config: Schema.optionalKey(
+    described(
+      oneOf(["shared", "file"]),
+      "What is in effect after the start of a node: `shared`, the store's configuration (the default), or `file`, the node's own, which replaces it."
+    )
+  )
 })
 
 const limitFields = Object.entries(limitRanges).map((

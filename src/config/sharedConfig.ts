@@ -15,7 +15,7 @@ import type { ConfigConflict, ConfigInvalid } from "./ConfigError.ts"
 import type { ConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
-import { canonicalJson, parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
+import { parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
 import type { Kept, KeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
 import {
@@ -193,12 +193,6 @@ export const loadShared = Effect.fnUntraced(function*(
       revision = there.revision
       last = initial.snapshot
       store.membership.setRevision(revision)
-      if (canonicalJson(raw) !== canonicalJson(ours)) {
-        yield* Effect.logInfo("The shared configuration is in effect; it differs from this node's own configuration")
-          .pipe(
-            Effect.annotateLogs({ revision })
-          )
-      }
       const first = there.origin.isProven || !onlyProven ? there.origin : there
       const origin = { revision: first.revision, text: store.secrets.open(place, first.sealed) ?? text }
       const isOfOther = own !== undefined && own.epoch !== store.epoch()

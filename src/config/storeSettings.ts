@@ -5,26 +5,26 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import { createHmac } from "node:crypto"
 import type { StoreOptions } from "../cluster/store/Store.ts"
 import { leastKeyLength, nodeName, StoreInvalid } from "../cluster/store/StoreShape.ts"
-import { ConfigInvalid, fault } from "./ConfigError.ts"
+import { ConfigInvalid, fault, faultsOf } from "./ConfigError.ts"
 import { makeConfigFile } from "./ConfigFile.ts"
 import type { EnvironmentShape } from "./Environment.ts"
-import { isJsonObject, parseConfig, type RawConfig } from "./json.ts"
+import { parseConfig, type RawConfig } from "./json.ts"
 import { namesVariable } from "./referenceNames.ts"
+import { StoreGroup } from "./schema.ts"
 import { parseVariable } from "./sources.ts"
 
 /** The store address of a configuration; `undefined` if unset. Fails if the group is invalid. */
 export const storeUrlOf = Effect.fnUntraced(function*(raw: RawConfig, source: string) {
   const group = (raw as Record<string, unknown>)["store"]
   if (group === undefined) return undefined
-  if (!isJsonObject(group)) return yield* ConfigInvalid.of([fault("store", "must be an object")], source)
-  const { on_loss = "closed", url } = group
-  if (on_loss !== "closed") return yield* ConfigInvalid.of([fault("store.on_loss", "must be closed")], source)
-  if (url !== undefined && typeof url !== "string") {
-    return yield* ConfigInvalid.of([fault("store.url", "must be a string")], source)
-  }
+  const decoded = Schema.decodeUnknownResult(StoreGroup)(group, { errors: "all" })
+  if (Result.isFailure(decoded)) return yield* ConfigInvalid.of(faultsOf(decoded.failure, ["store"]), source)
+  const { url } = decoded.success
   if (url !== undefined && namesVariable(url)) {
     return yield* ConfigInvalid.of([
       fault("store.url", "must be the address itself: no variable is replaced in it, and GATEWAY_STORE_URL can have it")
