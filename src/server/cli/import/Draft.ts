@@ -54,7 +54,7 @@ export interface Deployment {
 interface Group {
   readonly name: string
   readonly deployments: Array<Deployment>
-  readonly others: Array<string>
+  readonly others: Set<string>
   readonly alsoOn: Set<"context_length" | "content_filter">
 }
 
@@ -89,10 +89,13 @@ const nameFrom = (wanted: string): string => {
   return plain === "" || plain === defaultUpstream ? "server" : plain
 }
 
-/** The first of `name`, `name-2`, … that is not taken. It takes it, too: each call ends after one step more than names are taken. */
-const firstFree = (name: string, isTaken: (name: string) => boolean): string => {
-  let free = name
-  for (let n = 2; isTaken(free); n++) free = `${name}-${n}`
+/** The first of `name`, `name-2`, … that is not taken. `last` has the last number of each name: names that are taken stay taken. */
+const firstFree = (name: string, last: Map<string, number>, isTaken: (name: string) => boolean): string => {
+  let n = last.get(name) ?? 0
+  let free: string
+  do free = ++n === 1 ? name : `${name}-${n}`
+  while (isTaken(free))
+  last.set(name, n)
   return free
 }
 
@@ -105,6 +108,7 @@ export class Draft {
   readonly #upstreams = new Map<string, DraftUpstream>()
   /** By names in normal form. */
   readonly #groups = new Map<string, Group>()
+  readonly #afterAll: Pick<Group, "others" | "alsoOn"> = { others: new Set(), alsoOn: new Set() }
   readonly #aliases = new Map<string, readonly [alias: string, name: string, place: string]>()
   /** Whether the servers of a name are asked in the order of the file, where nothing else orders them. */
   isOrdered = false
@@ -159,13 +163,8 @@ export class Draft {
     const key = normalizeModelName(deployment.name)
     const group = this.#groups.get(key)
     if (group === undefined) {
-      this.#groups.set(key, { name: deployment.name, deployments: [deployment], others: [], alsoOn: new Set() })
+      this.#groups.set(key, { name: deployment.name, deployments: [deployment], others: new Set(), alsoOn: new Set() })
     } else group.deployments.push(deployment)
-  }
-
-  /** The names of the models so far. */
-  get names(): ReadonlyArray<string> {
-    return [...this.#groups.values()].map(({ name }) => name)
   }
 
   /** Whether callers can ask for a name. */
@@ -173,12 +172,15 @@ export class Draft {
     return this.#groups.has(normalizeModelName(name))
   }
 
-  /** Lets a name go on to another one, for failures and for the named refusals. */
-  goOn(from: string, to: string, alsoOn?: "context_length" | "content_filter"): void {
-    const group = this.#groups.get(normalizeModelName(from))
-    if (group === undefined) return
-    group.others.push(normalizeModelName(to))
-    if (alsoOn !== undefined) group.alsoOn.add(alsoOn)
+  /**
+   * Lets a name, or all names after their own ones, go on to others, for failures and for the named refusals. Those beyond the targets of a
+   * route are reported with the route.
+   */
+  goOn(from: string | undefined, to: string, alsoOn?: "context_length" | "content_filter"): void {
+    const after = from === undefined ? this.#afterAll : this.#groups.get(normalizeModelName(from))
+    if (after === undefined) return
+    if (after.others.size <= mostTargets) after.others.add(normalizeModelName(to))
+    if (alsoOn !== undefined) after.alsoOn.add(alsoOn)
   }
 
   /** Lets another name stand for one. */
@@ -193,6 +195,7 @@ export class Draft {
       return slash === -1 ? [] : [name.slice(0, slash)]
     }))
     const named = new Map<DraftUpstream, string>()
+    const last = new Map<string, number>()
     let open: DraftUpstream | undefined
     for (const upstream of this.#upstreams.values()) {
       if (named.size === mostUpstreams) {
@@ -207,7 +210,7 @@ export class Draft {
           "it names no models, and one upstream alone can serve all that its server lists: name them in the configuration"
         )
       } else {
-        const name = firstFree(nameFrom(upstream.wanted), (name) => taken.has(name))
+        const name = firstFree(nameFrom(upstream.wanted), last, (name) => taken.has(name))
         taken.add(name)
         named.set(upstream, name)
       }
@@ -243,13 +246,16 @@ export class Draft {
       }
     }
     // A name for each of several models of one server: one that no caller asks for, so that it changes no other route.
+    const last = new Map<DraftUpstream, Map<string, number>>()
     for (const within of pooled) {
       for (const same of Map.groupBy(within, modelKey).values()) {
         const { model, upstream } = same[0]!
         const models = entries.get(upstream)
+        const numbers = last.get(upstream) ?? new Map<string, number>()
+        last.set(upstream, numbers)
         const isTaken = (id: string) =>
           this.has(id) || this.#aliases.has(normalizeModelName(id)) || models?.has(normalizeModelName(id)) === true
-        add(same, firstFree(model, isTaken), true)
+        add(same, firstFree(model, numbers, isTaken), true)
       }
     }
     return { entries, ids }
@@ -264,7 +270,7 @@ export class Draft {
       const all = [
         ...new Set([
           ...own,
-          ...group.others.flatMap((name) => {
+          ...[...group.others, ...this.#afterAll.others].flatMap((name) => {
             const other = this.#groups.get(name)
             return other === undefined ? [] : [...targets(other).keys()]
           })
@@ -292,7 +298,7 @@ export class Draft {
         )
       }
       const listed = all.slice(0, mostTargets)
-      const alsoOn = [...group.alsoOn]
+      const alsoOn = [...new Set([...group.alsoOn, ...this.#afterAll.alsoOn])]
       const given = listed.map((target) => weights.get(target) ?? 0)
       const hasWeights = this.isWeighted && own.length > 1 && given.some((weight) => weight > 0)
       const isWeighted = hasWeights && isEven && !isMixed

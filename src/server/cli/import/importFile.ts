@@ -25,6 +25,15 @@ export interface Imported {
   readonly report: Report
 }
 
+/** The longest name of an object with which a place begins. */
+const longestName = (within: object, place: string): string | undefined => {
+  for (let end = place.length; end > 0; end = Math.max(place.lastIndexOf(".", end - 1), place.lastIndexOf("[", end - 1))) {
+    const name = place.slice(0, end)
+    if (Object.hasOwn(within, name)) return name
+  }
+  return undefined
+}
+
 /** The keys that lead to what a fault names, as far as it exists. Names may have dots: the longest one that fits counts. */
 const pathOf = (raw: Schema.Json, field: string): ReadonlyArray<string> => {
   const path: Array<string> = []
@@ -33,10 +42,7 @@ const pathOf = (raw: Schema.Json, field: string): ReadonlyArray<string> => {
   while (rest !== "" && typeof value === "object" && value !== null) {
     const index = /^\[(\d+)\]/.exec(rest)
     const within: Schema.Json = value
-    const name: string | undefined = Array.isArray(within)
-      ? index?.[1]
-      : Object.keys(within).filter((key) => rest.startsWith(key) && /^(?:$|[.[])/.test(rest.slice(key.length)))
-        .sort((a, b) => b.length - a.length)[0]
+    const name: string | undefined = Array.isArray(within) ? index?.[1] : longestName(within, rest)
     if (name === undefined) break
     path.push(name)
     rest = rest.slice(index === null ? name.length : index[0].length).replace(/^\./, "")
@@ -47,11 +53,11 @@ const pathOf = (raw: Schema.Json, field: string): ReadonlyArray<string> => {
 
 /** The value without what the paths lead to. */
 const without = (value: Schema.Json, paths: ReadonlyArray<ReadonlyArray<string>>): Schema.Json => {
+  const byName = Map.groupBy(paths.filter((path) => path.length > 0), ([name]) => name!)
   const gone = new Set(paths.flatMap(([name, ...more]) => name !== undefined && more.length === 0 ? [name] : []))
-  const below = (name: string) => paths.flatMap(([first, ...more]) => first === name && more.length > 0 ? [more] : [])
   const kept = (name: string, item: Schema.Json): Schema.Json => {
-    const inner = below(name)
-    return inner.length === 0 ? item : without(item, inner)
+    const inner = byName.get(name)
+    return inner === undefined ? item : without(item, inner.map((path) => path.slice(1)))
   }
   if (Array.isArray(value)) {
     return value.flatMap((item, index) => gone.has(String(index)) ? [] : [kept(String(index), item)])

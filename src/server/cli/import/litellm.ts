@@ -6,7 +6,6 @@ import type * as Schema from "effect/Schema"
 import type { RawConfig } from "../../../config/json.ts"
 import { isJsonObject } from "../../../config/json.ts"
 import { isOwnVariable } from "../../../config/referenceNames.ts"
-import { normalizeModelName } from "../../../domain/models.ts"
 import type { UpstreamProtocol } from "../../../domain/protocols.ts"
 import { Draft, type DraftUpstream } from "./Draft.ts"
 import { Fields, type Report } from "./Report.ts"
@@ -382,7 +381,7 @@ class LiteLlm {
         continue
       }
       for (const [from, targets] of Object.entries(map)) {
-        this.#goOn(from === "*" ? this.draft.names : [from], targets, `${place}.${from}`, alsoOn)
+        this.#goOn(from === "*" ? undefined : from, targets, `${place}.${from}`, alsoOn)
       }
     }
     if (maps.length > 0 && alsoOn !== undefined) {
@@ -391,13 +390,12 @@ class LiteLlm {
   }
 
   #goOn(
-    names: ReadonlyArray<string>,
+    name: string | undefined,
     targets: Schema.Json,
     place: string,
     alsoOn?: "context_length" | "content_filter"
   ): void {
-    const missing = names.find((name) => !this.draft.has(name))
-    if (missing !== undefined) {
+    if (name !== undefined && !this.draft.has(name)) {
       this.#report.leftOut(place, "it names no model of the result")
       return
     }
@@ -405,11 +403,7 @@ class LiteLlm {
       const at = `${place}[${index}]`
       if (typeof target !== "string") this.#report.leftOut(at, "it is no name")
       else if (!this.draft.has(target)) this.#report.leftOut(at, "it names no model of the result")
-      else {
-        for (const name of names) {
-          if (normalizeModelName(name) !== normalizeModelName(target)) this.draft.goOn(name, target, alsoOn)
-        }
-      }
+      else this.draft.goOn(name, target, alsoOn)
     }
   }
 
@@ -446,7 +440,7 @@ class LiteLlm {
       this.#fallbacks(section, "context_window_fallbacks", "context_length")
       this.#fallbacks(section, "content_policy_fallbacks", "content_filter")
       const others = section.take("default_fallbacks")
-      if (others !== undefined) this.#goOn(this.draft.names, others, section.at("default_fallbacks"))
+      if (others !== undefined) this.#goOn(undefined, others, section.at("default_fallbacks"))
       this.#aliases(section, "model_group_alias")
       this.#aliases(section, "model_alias_map")
       const strategy = section.text("routing_strategy")

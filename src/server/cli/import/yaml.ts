@@ -32,13 +32,41 @@ const copied = (value: unknown): Schema.Json | undefined => {
 const tooMuch =
   `has more than ${mostValues} values, or more than ${deepest} of them one within the other, with what its aliases stand for`
 
+/** The place of a key that its object has twice, in characters. */
+const repeatedKey = (document: YAML.Document.Parsed): number | undefined => {
+  let place: number | undefined
+  YAML.visit(document, {
+    Map: (_, { items }) => {
+      const keys = new Set<unknown>()
+      for (const { key } of items) {
+        if (!YAML.isScalar(key)) continue
+        if (keys.has(key.value)) {
+          place = key.range?.[0] ?? 0
+          return YAML.visit.BREAK
+        }
+        keys.add(key.value)
+      }
+      return undefined
+    }
+  })
+  return place
+}
+
 /** Parses one document. The failure says what is wrong, with line and column for an error of the syntax. */
 export const parseYaml = (text: string): Result.Result<Schema.Json, string> => {
   const lines = new YAML.LineCounter()
-  const document = YAML.parseDocument(text, { lineCounter: lines, logLevel: "error", merge: true, prettyErrors: false })
+  const document = YAML.parseDocument(text, {
+    lineCounter: lines,
+    logLevel: "error",
+    merge: true,
+    prettyErrors: false,
+    // The parser compares each key with all before it.
+    uniqueKeys: false
+  })
   const [error] = document.errors
-  if (error !== undefined) {
-    const { col, line } = lines.linePos(error.pos[0])
+  const wrong = error?.pos[0] ?? repeatedKey(document)
+  if (wrong !== undefined) {
+    const { col, line } = lines.linePos(wrong)
     return Result.fail(`is no YAML document (line ${line}, column ${col})`)
   }
   let value: unknown
