@@ -26,13 +26,16 @@ const summary = (subject: string, faults: ReadonlyArray<Fault>): string => {
 /** The configuration has wrong types, ranges or references. No part of it was applied. */
 export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigInvalid", {
   faults: Schema.Array(Fault),
+  /** A sentence for each unknown field of a file: a misspelt name is often the cause of a fault. */
+  unknown: Schema.Array(Schema.String),
   message: Schema.String
 }) {
   /** `source` names the file or variable of the configuration; absent for a request body. */
-  static of(faults: ReadonlyArray<Fault>, source?: string): ConfigInvalid {
+  static of(faults: ReadonlyArray<Fault>, source?: string, unknown: ReadonlyArray<string> = []): ConfigInvalid {
     return new ConfigInvalid({
       faults: faults.slice(0, maxFaults),
-      message: summary(source === undefined ? "" : `${source}: `, faults)
+      unknown,
+      message: [summary(source === undefined ? "" : `${source}: `, faults), ...unknown].join("; ")
     })
   }
 }

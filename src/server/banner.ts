@@ -112,9 +112,12 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
         "Unknown API keys are forwarded to the upstream as credentials. Set auth.direct_tokens to false to reject them."
       ]
       : []),
-    ...(generatedKey === undefined && generatedAdminKey === undefined ? [] : [
-      "These keys are generated at every start. To keep them, set keys in the configuration and GATEWAY_ADMIN_KEY."
-    ]),
+    ...(generatedKey === undefined
+      ? []
+      : ["The gateway key is generated at every start. To keep one, set keys in the configuration."]),
+    ...(generatedAdminKey === undefined
+      ? []
+      : ["The admin key is generated at every start. To keep one, set GATEWAY_ADMIN_KEY."]),
     "",
     ...(shown === undefined ? ["GATEWAY_KEY=…   # one of the configured keys"] : []),
     `curl -N ${address}/v1/chat/completions -H ${

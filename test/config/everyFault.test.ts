@@ -54,6 +54,22 @@ describe("the faults of a configuration", () => {
       ])
     }))
 
+  it.effect("stand beside the unknown fields of a file, which are often their cause", () =>
+    Effect.gen(function*() {
+      const { base_url, ...others } = gpu
+      const error = yield* Effect.flip(
+        decodeConfig({ upstreams: { gpu: { ...others, base_ulr: base_url } } }, {
+          source: "config.json",
+          duplicates: "keep-first"
+        })
+      )
+      assert.deepStrictEqual(error.unknown, [
+        "upstreams.gpu.base_ulr is an unknown field: did you mean upstreams.gpu.base_url?"
+      ])
+      assert.include(error.message, error.unknown.join())
+      assert.deepStrictEqual(error.faults.map(({ field }) => field), ["upstreams.gpu.base_url"])
+    }))
+
   it.effect("of one webhook hide none of another", () =>
     Effect.gen(function*() {
       const found = yield* fieldsOf({

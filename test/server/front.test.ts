@@ -42,6 +42,17 @@ describe("the start", () => {
     assert.include(bannerLines({ ...facts, configuredKey: "a$b`c\"d" }).join("\n"), "'Authorization: Bearer a$b`c\"d'")
   })
 
+  it("says which keys are generated", () => {
+    const says = (more: Partial<StartFacts>) =>
+      bannerLines({ ...facts, ...more }).filter((line) => line.includes("generated at every start")).map((line) =>
+        line.slice(0, 15)
+      )
+    assert.deepStrictEqual(says({}), [])
+    assert.deepStrictEqual(says({ generatedKey: "gw-x" }), ["The gateway key"])
+    assert.deepStrictEqual(says({ generatedAdminKey: "admin-x" }), ["The admin key i"])
+    assert.lengthOf(says({ generatedKey: "gw-x", generatedAdminKey: "admin-x" }), 2)
+  })
+
   it("says that other bearers go upstream, where a server receives them", () => {
     const says = (more: Partial<StartFacts>) =>
       bannerLines({ ...facts, directTokens: true, ...more }).join("\n").includes("auth.direct_tokens")

@@ -28,8 +28,8 @@ export const print = <E, R>(
   )
 
 /** One line for each fault, with its place. */
-export const faulty = (source: string, { faults }: ConfigInvalid): CommandFailed => {
-  const lines = faults.map((fault) => `${source}: ${fault.message}`)
+export const faulty = (source: string, { faults, unknown }: ConfigInvalid): CommandFailed => {
+  const lines = [...faults.map((fault) => fault.message), ...unknown].map((message) => `${source}: ${message}`)
   if (faults.length === maxFaults) lines.push(`${source}: these are the first ${maxFaults} faults; there may be more`)
   return new CommandFailed({ message: lines.join("\n") })
 }

@@ -27,7 +27,7 @@ import { configJsonSchema } from "../../config/schema.ts"
 import type { JsonSchema, ToolDeclaration } from "../../domain/Conversation.ts"
 import { sieveStream } from "../../sieve.ts"
 import { type PlayedStyle, playedStyles, type SamplePrompt } from "../../styles/Style.ts"
-import { connectCommand, runAgentCommand } from "./agents/commands.ts"
+import { connectCommand, misplacedOption, runAgentCommand } from "./agents/commands.ts"
 import { CommandFailed, configArgument, count, print, readConfig } from "./commandParts.ts"
 import { askHealth, healthDefaults, report } from "./health.ts"
 import { importCommand } from "./import/command.ts"
@@ -147,7 +147,7 @@ const checkConfigCommand = Command.make(
     ),
     online: Flag.Boolean("online").pipe(
       Flag.withDescription(
-        "Also ask each server for its models; warns about servers that do not answer and models they lack"
+        "Also ask each server for its models; warns about servers that do not answer and models they lack, which --strict makes errors"
       ),
       Flag.withDefault(false)
     )
@@ -164,7 +164,10 @@ const checkConfigCommand = Command.make(
         message: `${source}: ${count(warnings.length, "warning")}, and --strict is set`
       })
     }
-    yield* Console.log(`${source}: ${exists ? "valid" : "file not found, using defaults"} (${summary(config)})`)
+    const found = warnings.length === 0
+      ? ""
+      : `; ${count(warnings.length, "warning")} above, and --strict would fail`
+    yield* Console.log(`${source}: ${exists ? "valid" : "file not found, using defaults"} (${summary(config)})${found}`)
   })
 ).pipe(
   Command.provide(Environment.layer),
@@ -460,4 +463,9 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
   ])
 )
 
-export const runCommand = Command.run(gateway, { version: versionLine() }).pipe(Effect.provide(NodeServices.layer))
+export const runCommand = Effect.suspend(() => {
+  const misplaced = misplacedOption(process.argv.slice(2))
+  return misplaced === undefined
+    ? Command.run(gateway, { version: versionLine() }).pipe(Effect.provide(NodeServices.layer))
+    : Effect.fail(new CommandFailed({ message: misplaced }))
+})

@@ -149,6 +149,7 @@ describe("run", () => {
         /^The gateway http:\/\/127\.0\.0\.1:1 cannot be reached \(.+\)$/
       ],
       [["--gateway", "ftp://host", "gemini"], {}, /^ftp:\/\/host is not an http or https URL$/],
+      [["qwen", "-p", "Hi"], {}, /^put the agent's arguments after --: model-gateway run qwen -- -p …$/],
       [["--model", "absent", "gemini"], {}, /^The gateway has no model "absent" for this key$/],
       [["gemini"], { GATEWAY_KEY: "" }, /^There is no key: /],
       [["--key-file", path.join(root, "no-key"), "gemini"], {}, /no-key/]

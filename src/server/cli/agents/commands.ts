@@ -13,6 +13,7 @@ import { makeConfigFile } from "../../../config/ConfigFile.ts"
 import { Environment } from "../../../config/Environment.ts"
 import { parseConfig } from "../../../config/json.ts"
 import { readRegularFile } from "../../../config/regularFile.ts"
+import { inLine } from "../../../domain/printed.ts"
 import { addressFrom } from "../health.ts"
 import { agentNames, connectedNames, setupLines } from "./clients.ts"
 import { AgentFailed, modelNamed, readGateway, runAgent } from "./runAgent.ts"
@@ -36,6 +37,8 @@ const flags = {
   )
 }
 
+const flagNames = ["--gateway", "--key-file", "--model", "--own-login"] as const
+
 type Options = Command.Command.Config.Infer<typeof flags>
 
 const urlOf = ({ gateway }: Options): Effect.Effect<string, AgentFailed> => {
@@ -51,6 +54,23 @@ const noKey = new AgentFailed({
   message:
     "There is no key: name a file with --key-file, or set GATEWAY_KEY. A configuration file counts if it has exactly one key"
 })
+
+/**
+ * Why arguments of the command line cannot be those of `run`: an option after the name of the agent is the agent's own, and stands after `--`.
+ * `undefined` for any other arguments.
+ */
+export const misplacedOption = ([command, ...args]: ReadonlyArray<string>): string | undefined => {
+  if (command !== "run") return undefined
+  const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args
+  const client = own.findIndex((arg) => agentNames.some((name) => name === arg))
+  const taken = new Set([...flagNames, "--help", "-h"])
+  const option = client === -1
+    ? undefined
+    : own.slice(client + 1).find((arg) => arg.startsWith("-") && !taken.has(arg.replace(/=.*/, "")))
+  return option === undefined
+    ? undefined
+    : `put the agent's arguments after --: model-gateway run ${own[client]} -- ${inLine(option)} …`
+}
 
 /** An agent has ended with another exit code than 0, which it has explained itself. */
 class AgentEnded extends Schema.TaggedError<AgentEnded>()("AgentEnded", { code: Schema.Int }) {

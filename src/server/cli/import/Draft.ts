@@ -280,6 +280,9 @@ export class Draft {
       if (new Set(group.deployments.map(({ weight }) => weight)).size > 1 && own.length < group.deployments.length) {
         this.report.changed(place, "keys of one server are taken evenly, and their weights count together")
       }
+      if (new Set(group.deployments.map(orderOf)).size > own.length) {
+        this.report.leftOut(place, "the order of keys of one server: they are taken evenly")
+      }
       if (all.length < 2) continue
       if (Object.keys(routes).length === mostRoutes) {
         this.report.leftOut(place, `a configuration has at most ${mostRoutes} routes: the first target alone serves it`)

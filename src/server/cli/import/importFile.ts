@@ -119,6 +119,18 @@ export const importText = Effect.fnUntraced(function*(
     })
   if (built === undefined) return yield* nothing()
   const { placeless, prices, taken } = yield* readPrices(built.costs)
+  report.changed(
+    "prices of the result",
+    taken === 0
+      ? "there are none, since no model of the file has costs: model-gateway prices import reads LiteLLM's list of prices"
+      : "are those of the models with costs in the file: model-gateway prices check names the others"
+  )
+  if (built.raw["keys"] === undefined) {
+    report.changed(
+      "keys of the result",
+      "there are none: clients need keys of this gateway, which POST /admin/keys or the console makes"
+    )
+  }
   for (const name of placeless.keys()) report.leftOut(`the field ${name} of models`, "prices have no such unit")
   const raw = yield* passing(taken === 0 ? built.raw : { ...built.raw, prices, currency: "USD" }, report).pipe(
     Effect.provideService(CurrentVariables, (name) => isOwnVariable(name) ? null : `value of ${name}`)

@@ -93,6 +93,18 @@ const reasons: { readonly [name: string]: string } = {
   master_key: "the keys of clients are made here: the first start prints one",
   database_url: "the gateway keeps its own usage history, and keys in its configuration",
   environment_variables: "set these variables in the environment of the gateway",
+  additional_drop_params: "upstreams.NAME.fields says which fields reach a server",
+  forward_client_headers_to_llm_api: "upstreams.NAME.forward_headers names the headers of clients that a server gets",
+  cache_control_injection_points: "upstreams.NAME.prompt_cache marks what a server keeps",
+  ssl_verify: "upstreams.NAME.tls has certificates of servers",
+  enable_pre_call_checks: "targets whose facts say that a prompt does not fit are passed over always",
+  turn_off_message_logging: "logs have no texts of requests, and captures are off unless they are set",
+  set_verbose: "GATEWAY_LOG_LEVEL is the level of the log",
+  alerting: "webhooks has the receivers of events",
+  alerting_args: "webhooks has the receivers of events",
+  num_workers: "GATEWAY_WORKERS is the number of processes",
+  port: "PORT is the port",
+  host: "HOST is the address",
   include: "import each of these files by itself",
   guardrails: "there are no guardrails here",
   success_callback: "logs, metrics and traces have settings of their own",
@@ -153,6 +165,8 @@ class LiteLlm {
   /** The limits of concurrent requests of each upstream's entries; an entry without one counts as infinite. */
   readonly #inflight = new Map<DraftUpstream, Map<string, number>>()
   readonly #models = new Map<DraftUpstream, Map<string, Set<string>>>()
+  /** Where an entry of each upstream limits its concurrent requests first. */
+  readonly #limited = new Map<DraftUpstream, string>()
   #environment: RawConfig = {}
   #timeout: readonly [seconds: number, place: string] | undefined
   #mostInflight: number | undefined
@@ -340,7 +354,11 @@ class LiteLlm {
     if (provider === "azure") upstream.fields["credential_header"] = "api-key"
     const token = this.#account(upstream, server, params, found.isOwn, name)
     this.#limitTime(upstream, params)
-    const inflight = params.amount("max_parallel_requests") ?? this.#mostInflight
+    const ownInflight = params.amount("max_parallel_requests")
+    if (ownInflight !== undefined && !this.#limited.has(upstream)) {
+      this.#limited.set(upstream, params.at("max_parallel_requests"))
+    }
+    const inflight = ownInflight ?? this.#mostInflight
     const limits = this.#inflight.get(upstream) ?? new Map<string, number>()
     this.#inflight.set(upstream, limits)
     limits.set(JSON.stringify([name, server.model, token]), inflight ?? Number.POSITIVE_INFINITY)
@@ -458,7 +476,7 @@ class LiteLlm {
       if (Number.isFinite(sum)) upstream.fields["max_inflight"] = Math.min(200_000, sum)
       else if ([...limits.values()].some(Number.isFinite)) {
         this.#report.leftOut(
-          `${upstream.place}.max_parallel_requests`,
+          this.#limited.get(upstream) ?? `${upstream.place}.max_parallel_requests`,
           "other models of the same server have no limit, and limits belong to upstreams here"
         )
       }
