@@ -76,11 +76,16 @@ export const newFindings = (output: string, seen: Set<string>): string =>
     return isNew
   }).join("\n")
 
-/** Runs all checks, prints their findings, and returns the names of the checks that failed. `signal` ends them. */
-export const runChecks = async (signal?: AbortSignal): Promise<Array<string>> => {
+/** The check of a name; all without a name. */
+export const checksNamed = (named: string): ReadonlyArray<string> =>
+  Object.keys(checks).filter((name) => named === "" || name === named)
+
+/** Runs the check of a name, by default all, prints their findings, and returns the names of those that failed. `signal` ends them. */
+export const runChecks = async (signal?: AbortSignal, named = ""): Promise<Array<string>> => {
   const failed: Array<string> = []
   const seen = new Set<string>()
-  const outcomes = Object.entries(checks).map(async ([name, check]) => {
+  const chosen = new Set(checksNamed(named))
+  const outcomes = Object.entries(checks).filter(([name]) => chosen.has(name)).map(async ([name, check]) => {
     const started = performance.now()
     console.log(`start  ${name}`)
     const outcome = await check(signal)

@@ -309,7 +309,11 @@ export const decodeConfig = Effect.fnUntraced(function*(
     })
     const mayBe = (name: string) => isKnown(name) || aliases.has(normalizeModelName(name))
     faults.push(...(yield* unknownFallbacks(table, records.value, mayBe)).faults)
-    return yield* ConfigInvalid.of(faults, options.source, options.source === undefined ? [] : yield* unknownFields(raw))
+    return yield* ConfigInvalid.of(
+      faults,
+      options.source,
+      options.source === undefined ? [] : yield* unknownFields(raw)
+    )
   }
   const configured_keys = keep(before?.configured_keys, [...keys.value])
   const generated = options.generatedKey === undefined || configured_keys.length > 0 ||

@@ -71,7 +71,9 @@ const ofApis = <Name extends "api" | "compaction", Value extends string>(
  */
 export const addressRule = (address: string): string | undefined => {
   if (!URL.canParse(address)) return "must be an http or https address"
-  if (namesVariable(address)) return "must be the address itself: set a secret in a header, where variables are replaced"
+  if (namesVariable(address)) {
+    return "must be the address itself: set a secret in a header, where variables are replaced"
+  }
   const { hash, href, protocol } = new URL(address)
   if (protocol !== "http:" && protocol !== "https:") return "must be an http or https address"
   if (isShown(address)) return "must be written with its user information and its query"
@@ -341,7 +343,9 @@ const restFaults = (
   if (!isJsonObject(raw) || wrong.length === 0) return []
   const isWrong = (field: string) => {
     const within = `${place}.${field}`
-    return wrong.some((each) => each.field === within || /^[.[]/.test(each.field.slice(within.length)) && each.field.startsWith(within))
+    return wrong.some((each) =>
+      each.field === within || /^[.[]/.test(each.field.slice(within.length)) && each.field.startsWith(within)
+    )
   }
   const decoded = decodeEntry(Object.fromEntries(Object.entries(raw).filter(([field]) => !isWrong(field))))
   if (Result.isFailure(decoded) || isWrong("driver")) return []

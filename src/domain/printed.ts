@@ -42,5 +42,4 @@ export const shellJson = (value: unknown, space?: number): string =>
  * A configuration of opencode, which replaces `{env:NAME}` and `{file:PATH}` anywhere in its text before it reads it as JSON
  * (https://opencode.ai/docs/config/#variables). Names of models would be sent with what they stand for, so that their braces are escapes.
  */
-export const opencodeText = (config: unknown): string =>
-  shownJson(config, 2).replaceAll(/\{(?=env:|file:)/g, "\\u007b")
+export const opencodeText = (config: unknown): string => shownJson(config, 2).replaceAll(/\{(?=env:|file:)/g, "\\u007b")

@@ -123,9 +123,7 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
     `curl -N ${address}/v1/chat/completions -H ${
       shown === undefined ? `"Authorization: Bearer $GATEWAY_KEY"` : shellWord(`Authorization: Bearer ${shown}`)
     } -H "Content-Type: application/json" \\`,
-    `  -d ${
-      shellJson({ model: facts.model, stream: true, messages: [{ role: "user", content: "Hello" }] })
-    }`,
+    `  -d ${shellJson({ model: facts.model, stream: true, messages: [{ role: "user", content: "Hello" }] })}`,
     ""
   ]
 }

@@ -46,16 +46,27 @@ describe("a node's own configuration that has changed", () => {
       assert.isEmpty(yield* withNode(server, { keys: ["one"] }))
       assert.isEmpty(yield* withNode(server, { keys: ["one"] }))
       const lines = yield* withNode(server, { keys: ["one"], runtime: { key_max_inflight: 3 } }, (store) =>
-        Effect.sync(() => assert.strictEqual(store.now().runtime.key_max_inflight, undefined)))
+        Effect.sync(() =>
+          assert.strictEqual(store.now().runtime.key_max_inflight, undefined)
+        ))
       assert.lengthOf(lines, 1)
-      assert.match(lines[0]!, /^Warn The shared configuration is in effect.*differ in runtime\.key_max_inflight\. Set store\.config/)
+      assert.match(
+        lines[0]!,
+        /^Warn The shared configuration is in effect.*differ in runtime\.key_max_inflight\. Set store\.config/
+      )
     }).pipe(Effect.scoped))
 
   it.live("replaces the shared one where store.config is file, once, and leaves the gateway's state", () =>
     Effect.gen(function*() {
       const server = yield* settledServer
-      yield* withNode(server, { keys: ["one"] }, (store) =>
-        store.update((raw) => Effect.succeed({ ...raw, keys: ["one", "by hand"], admin: { jwt_valid_after_unix: 5 } })))
+      yield* withNode(
+        server,
+        { keys: ["one"] },
+        (store) =>
+          store.update((raw) =>
+            Effect.succeed({ ...raw, keys: ["one", "by hand"], admin: { jwt_valid_after_unix: 5 } })
+          )
+      )
       const own = { store: { config: "file" }, keys: ["one", "two"], runtime: { key_max_inflight: 3 } }
       const replaced = yield* withNode(server, own, (store) =>
         Effect.sync(() => {

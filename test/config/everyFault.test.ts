@@ -33,7 +33,11 @@ describe("the faults of a configuration", () => {
         model_aliases: { one: "nothing", two: "typed/small", three: "fine" },
         key_records: {
           "0123456789abcdef": {
-            limits: [{ requests: 1, window: "day", fallback: "no-model" }, { requests: 1, window: "day", fallback: "fine" }]
+            limits: [{ requests: 1, window: "day", fallback: "no-model" }, {
+              requests: 1,
+              window: "day",
+              fallback: "fine"
+            }]
           }
         }
       })
@@ -103,7 +107,12 @@ describe("a reference to a variable", () => {
           keys: [name, `sk-${name}`, "$SECRET", "sk-plain"],
           upstream: { driver: "session", base_url: "https://provider.example" },
           upstreams: {
-            gpu: { ...gpu, base_url: `http://host/v1?key=${name}`, headers: { "x-key": name }, proxy: `http://u:${name}@proxy` }
+            gpu: {
+              ...gpu,
+              base_url: `http://host/v1?key=${name}`,
+              headers: { "x-key": name },
+              proxy: `http://u:${name}@proxy`
+            }
           },
           accounts: [{ email: "a@example.com", password: name }, { upstream: "gpu", token: name }],
           webhooks: [{ name: "b", url: `https://host/${name}`, secret: name }]

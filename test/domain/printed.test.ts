@@ -35,7 +35,9 @@ const fishWord = (word: string): string => {
   return read
 }
 
-const text = fc.string({ unit: fc.oneof(fc.constantFrom(..."'\"\\$`!~{}()\n\t ;&|"), fc.string({ unit: "binary", minLength: 1, maxLength: 1 })) })
+const text = fc.string({
+  unit: fc.oneof(fc.constantFrom(..."'\"\\$`!~{}()\n\t ;&|"), fc.string({ unit: "binary", minLength: 1, maxLength: 1 }))
+})
   .filter((text) => !text.includes("\0") && text.isWellFormed())
 
 describe("texts of others in printed lines", () => {
@@ -53,8 +55,12 @@ describe("texts of others in printed lines", () => {
   })
 
   it("stay unquoted only where no shell gives them a meaning", () => {
-    for (const plain of ["gpt-4.1", "org/model:7b", "https://host:1/v1", "a@b+c,d_e"]) assert.strictEqual(shellWord(plain), plain)
-    for (const other of ["", "$(id)", "`id`", "a b", "~", "*", "=ls", "a#b", "a!b", "{a,b}", "é"]) assert.isFalse(isPlainWord(other))
+    for (const plain of ["gpt-4.1", "org/model:7b", "https://host:1/v1", "a@b+c,d_e"]) {
+      assert.strictEqual(shellWord(plain), plain)
+    }
+    for (const other of ["", "$(id)", "`id`", "a b", "~", "*", "=ls", "a#b", "a!b", "{a,b}", "é"]) {
+      assert.isFalse(isPlainWord(other))
+    }
   })
 
   it("are JSON and TOML with every unseen character escaped", () => {
@@ -70,7 +76,10 @@ describe("texts of others in printed lines", () => {
 
   it("are JSON for a shell", () => {
     const values = fc.sample(text, { numRuns: 100, seed: 9 })
-    assert.deepStrictEqual(wordsOf(values.map((text) => shellJson({ text })).join(" ")).map((word) => JSON.parse(word).text), values)
+    assert.deepStrictEqual(
+      wordsOf(values.map((text) => shellJson({ text })).join(" ")).map((word) => JSON.parse(word).text),
+      values
+    )
   })
 
   it("name no variable and no file of opencode", () => {

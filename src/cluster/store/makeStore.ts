@@ -73,7 +73,7 @@ const connected = (address: StoreAddress, timeout: number) =>
       Effect.andThen(
         Effect.sleep(1_000),
         Effect.andThen(
-          Effect.annotateLogs(Effect.logInfo("Waiting for the store"), { url: address.shown }),
+          Effect.suspend(() => Effect.logWarning(`Waiting for the store: ${silent(address, last).message}`)),
           Effect.never
         )
       )

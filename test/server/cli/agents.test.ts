@@ -245,7 +245,12 @@ describe("connect", () => {
 
   it("prints no control characters, whatever a server, a key or an address has", () => {
     const hostile = "a\u001b[2J\n\r\u009b\u202e\u2028b"
-    const given = { ...connection, key: hostile, url: `http://gateway/${hostile}`, model: { id: hostile, name: hostile } }
+    const given = {
+      ...connection,
+      key: hostile,
+      url: `http://gateway/${hostile}`,
+      model: { id: hostile, name: hostile }
+    }
     for (const name of connectedNames) {
       for (const line of setupLines(name, { ...given, models: [given.model] }).split("\n")) {
         assert.notMatch(line, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u, name)

@@ -27,7 +27,11 @@ export interface Imported {
 
 /** The longest name of an object with which a place begins. */
 const longestName = (within: object, place: string): string | undefined => {
-  for (let end = place.length; end > 0; end = Math.max(place.lastIndexOf(".", end - 1), place.lastIndexOf("[", end - 1))) {
+  for (
+    let end = place.length;
+    end > 0;
+    end = Math.max(place.lastIndexOf(".", end - 1), place.lastIndexOf("[", end - 1))
+  ) {
     const name = place.slice(0, end)
     if (Object.hasOwn(within, name)) return name
   }
