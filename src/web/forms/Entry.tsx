@@ -9,9 +9,9 @@ import { useEffect, useId, useMemo, useState } from "preact/hooks"
 import { Check } from "../parts/Form.tsx"
 import { number } from "../parts/format.ts"
 import { report } from "../state/actions.ts"
-import { Admin } from "../state/client.ts"
 import { causeText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
+import { readOf } from "../state/reads.ts"
 import { useAtom } from "../state/registry.ts"
 import { described, FieldInput, severalLines, useRange, useRefusal, useWords } from "./FieldInput.tsx"
 import {
@@ -30,7 +30,7 @@ import {
 } from "./fields.ts"
 
 /** The fields of the settings and of all entries. They stay while pages change. */
-export const fieldsAtom = Admin.query("admin-settings", "fields", {
+export const fieldsAtom = readOf("admin-settings", "fields", {
   reactivityKeys: ["settings"],
   timeToLive: Duration.infinity
 })

@@ -6,8 +6,9 @@ import { Heading } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
 import { Row, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
-import { Admin, type Reply } from "../state/client.ts"
+import type { Reply } from "../state/client.ts"
 import { useTexts } from "../state/preferences.ts"
+import { readOf } from "../state/reads.ts"
 import { choose, useQuery } from "../state/route.ts"
 
 type Change = Reply<"admin-changes", "list">["changes"][number]
@@ -37,7 +38,7 @@ export const Changes = () => {
   const { before = "" } = useQuery()
   const list = useMemo(
     () =>
-      Admin.query("admin-changes", "list", {
+      readOf("admin-changes", "list", {
         query: { limit: pageSize, ...(before === "" ? {} : { before }) },
         // Every change of the configuration is a change of this list.
         reactivityKeys: ["config", "accounts", "keys", "settings", "upstreams", "routes"]

@@ -10,17 +10,18 @@ import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
 import { Row, RowButton, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
-import { act, reload, report } from "../state/actions.ts"
-import { Admin, rest } from "../state/client.ts"
+import { act, report } from "../state/actions.ts"
+import { rest } from "../state/client.ts"
 import { failureText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
+import { readOf, reload } from "../state/reads.ts"
 import { choose, useQuery } from "../state/route.ts"
 
 const shownReplies = 20
 const shownSamples = 200
 const shownCharacters = 200_000
 
-const savedAtom = Admin.query("admin-samples", "list", { reactivityKeys: ["samples"] })
+const savedAtom = readOf("admin-samples", "list", { reactivityKeys: ["samples"] })
 
 const Capture = () => {
   const t = useTexts().samples
@@ -31,8 +32,8 @@ const Capture = () => {
       const response = await rest("POST", "/admin/dev/raw-samples/capture", body)
       const text = await response.text()
       if (!response.ok) return report(text.slice(0, 500), true)
-      report(t.captured(response.headers.get("x-gateway-sample-id") ?? ""))
-      return reload("samples", "captures")
+      await reload("samples", "captures")
+      return report(t.captured(response.headers.get("x-gateway-sample-id") ?? ""))
     } catch (reason) {
       return report(failureText(reason), true)
     }
@@ -65,12 +66,12 @@ const Captured = () => {
   )
   const found = useMemo(() => {
     const query = { limit: shownReplies, ...(q === "" ? {} : { q }) }
-    return Admin.query("admin-samples", "query", { query, reactivityKeys: ["captures"] })
+    return readOf("admin-samples", "query", { query, reactivityKeys: ["captures"] })
   }, [q])
   return (
     <Section
       name={t.capturedReplies}
-      actions={<button type="button" class="quiet" onClick={() => reload("captures")}>{t.reload}</button>}
+      actions={<button type="button" class="quiet" onClick={() => void reload("captures")}>{t.reload}</button>}
     >
       <Search label={t.search} value={q} onSearch={(text) => choose({ q: text })} />
       <Loaded atom={found}>

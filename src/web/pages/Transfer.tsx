@@ -9,10 +9,11 @@ import { exactTime, number } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
 import { Facts, numbers, Table } from "../parts/Table.tsx"
-import { act, call, copyText, reload, report } from "../state/actions.ts"
-import { Admin, type Reply } from "../state/client.ts"
+import { act, call, copyText, report } from "../state/actions.ts"
+import type { Reply } from "../state/client.ts"
 import { causeText, failureText } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
+import { readOf, reload } from "../state/reads.ts"
 import { useUnsaved } from "../state/route.ts"
 import { DurabilityNotice } from "./configuration.tsx"
 
@@ -127,7 +128,7 @@ const Import = () => {
     setPreview(undefined)
     setWritten(false)
     if (field.current !== null) field.current.value = ""
-    reload("accounts", "keys", "config", "settings", "host")
+    await reload("accounts", "keys", "config", "settings", "host")
     const { accounts, keys } = reply.changes
     report(
       accounts.removed + keys.removed === 0
@@ -208,8 +209,8 @@ const Import = () => {
   )
 }
 
-const statusAtom = Admin.query("admin-host", "status", { reactivityKeys: ["host"] })
-const hostAtom = Admin.query("admin-host", "config", { reactivityKeys: ["host"] })
+const statusAtom = readOf("admin-host", "status", { reactivityKeys: ["host"] })
+const hostAtom = readOf("admin-host", "config", { reactivityKeys: ["host"] })
 
 const HostSync = () => {
   const { common, transfer: t } = useTexts()

@@ -13,11 +13,12 @@ import { Heading } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
 import { RowButton, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
-import { call, reload, report } from "../state/actions.ts"
-import { Admin, type Reply } from "../state/client.ts"
+import { call, report } from "../state/actions.ts"
+import type { Reply } from "../state/client.ts"
 import { causeText } from "../state/failure.ts"
 import { saveEntry } from "../state/mapEntry.ts"
 import { useTexts } from "../state/preferences.ts"
+import { readOf, reload } from "../state/reads.ts"
 
 type Page = Reply<"admin-webhooks", "get">
 type Webhook = Page["webhooks"][number]
@@ -25,7 +26,7 @@ type State = Page["states"][number]
 
 const changedBy = ["webhooks", "config", "host"] as const
 
-const webhooksAtom = Admin.query("admin-webhooks", "get", { reactivityKeys: ["webhooks", "config"] })
+const webhooksAtom = readOf("admin-webhooks", "get", { reactivityKeys: ["webhooks", "config"] })
 
 /** Sets a webhook; `undefined` deletes it. Resolves to why nothing was saved. */
 const saveWebhook = (
@@ -93,7 +94,7 @@ const TestButton = ({ name }: { readonly name: string }) => {
   const { webhooks: t } = useTexts()
   const [busy, test] = useWork(async () => {
     const exit = await call((client) => client["admin-webhooks"].test({ payload: { name } }))
-    reload("webhooks")
+    await reload("webhooks")
     if (exit._tag === "Failure") return report(causeText(exit.cause), true)
     const { error, ms, status } = exit.value
     return error === null ? report(t.delivered(name, status ?? 0, ms)) : report(t.notDelivered(name, error), true)

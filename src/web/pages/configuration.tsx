@@ -4,11 +4,11 @@
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo } from "preact/hooks"
-import { Admin } from "../state/client.ts"
 import { useTexts } from "../state/preferences.ts"
+import { readOf } from "../state/reads.ts"
 import { useAtom } from "../state/registry.ts"
 
-const configAtom = Admin.query("admin-config", "get", { query: { accounts: "false" }, reactivityKeys: ["config"] })
+const configAtom = readOf("admin-config", "get", { query: { accounts: "false" }, reactivityKeys: ["config"] })
 
 const useConfiguration = () => Option.getOrUndefined(AsyncResult.value(useAtom(configAtom)))
 

@@ -12,10 +12,11 @@ import { Check, Failure, Select, TextArea, TextField } from "../parts/Form.tsx"
 import { compact, countdown, duration, number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
 import { Markdown } from "../parts/Markdown.tsx"
-import { Admin, at } from "../state/client.ts"
+import { at, fetchInTime } from "../state/client.ts"
 import { list, record, string } from "../state/json.ts"
 import { clockAtom } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
+import { readOf } from "../state/reads.ts"
 import { useAtom } from "../state/registry.ts"
 import { linkTo } from "../state/route.ts"
 import type { Texts } from "../texts/en.ts"
@@ -34,7 +35,7 @@ import {
 } from "./state.ts"
 import { declaredTools } from "./tools.ts"
 
-const keysAtom = Admin.query("admin-keys", "list", { query: { page: 1, page_size: 200 }, reactivityKeys: ["keys"] })
+const keysAtom = readOf("admin-keys", "list", { query: { page: 1, page_size: 200 }, reactivityKeys: ["keys"] })
 
 /** The models that the gateway lists to a key; none without one. */
 const modelsOf = Atom.family((key: string | undefined) =>
@@ -42,7 +43,7 @@ const modelsOf = Atom.family((key: string | undefined) =>
     Effect.tryPromise(async (): Promise<ReadonlyArray<string>> => {
       if (key === undefined) return []
       const headers = { authorization: `Bearer ${key}` }
-      const response = await fetch(at("/v1/models"), { credentials: "omit", headers })
+      const response = await fetchInTime(at("/v1/models"), { credentials: "omit", headers })
       return list(record(await response.json())["data"]).map((model) => string(record(model)["id"]))
     })
   )

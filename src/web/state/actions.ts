@@ -4,11 +4,11 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Atom from "effect/reactivity/Atom"
-import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Semaphore from "effect/Semaphore"
 import { Admin, type AdminClient, withServices } from "./client.ts"
 import { causeText } from "./failure.ts"
 import { texts } from "./preferences.ts"
+import { reload, type Subject } from "./reads.ts"
 import { registry } from "./registry.ts"
 
 /** How the last action ended. `count` distinguishes two equal outcomes. */
@@ -42,24 +42,6 @@ export const copyText = async (text: string, done: string): Promise<void> => {
   }
 }
 
-/** What is reloaded after a change. */
-export type Subject =
-  | "accounts"
-  | "keys"
-  | "config"
-  | "settings"
-  | "upstreams"
-  | "routes"
-  | "captures"
-  | "samples"
-  | "webhooks"
-  | "host"
-
-/** Reloads these subjects wherever they are shown. */
-export const reload = (...subjects: ReadonlyArray<Subject>): void => {
-  Effect.runFork(Effect.ignore(withServices(Reactivity.invalidate(subjects))))
-}
-
 /** Reads from the admin API. Rejects with the failure of the call. */
 export const read = <A, E>(
   work: (client: AdminClient) => Effect.Effect<A, E>,
@@ -73,8 +55,8 @@ export const call = <A, E>(work: (client: AdminClient) => Effect.Effect<A, E>): 
   Effect.runPromiseExit(withServices(Admin.use(work)).pipe(oneByOne.withPermits(1)))
 
 /**
- * Makes a change and reports its outcome: `done`, with an offer to `undo` it, or why it failed. Reloads `subjects` afterwards.
- * Resolves to the reply, or to `undefined` when the change failed.
+ * Makes a change, reads `subjects` again, and reports the outcome: `done`, with an offer to `undo` it, once the lists in sight have the
+ * change, or why it failed. Resolves to the reply, or to `undefined` when the change failed.
  */
 export const act = async <A, E>(
   work: (client: AdminClient) => Effect.Effect<A, E>,
@@ -85,18 +67,19 @@ export const act = async <A, E>(
   }
 ): Promise<A | undefined> => {
   const exit = await call(work)
-  if (options.subjects !== undefined) reload(...options.subjects)
+  const arrived = reload(...options.subjects ?? [])
   if (Exit.isFailure(exit)) {
     report(causeText(exit.cause), true)
     return undefined
   }
+  await arrived
   if (options.done !== undefined) report(options.done(exit.value), false, options.undo)
   return exit.value
 }
 
 /**
- * Makes a change for a dialog that shows refusals itself. Reports `done` and reloads `subjects` on success.
- * Resolves to why the change failed, or to `undefined`.
+ * Makes a change for a dialog that shows refusals itself. On success it reads `subjects` again, and reports `done` once the lists in sight
+ * have the change. Resolves to why the change failed, or to `undefined`.
  */
 export const attempt = async <A, E>(
   work: (client: AdminClient) => Effect.Effect<A, E>,
@@ -104,7 +87,7 @@ export const attempt = async <A, E>(
 ): Promise<string | undefined> => {
   const exit = await call(work)
   if (Exit.isFailure(exit)) return causeText(exit.cause)
-  reload(...options.subjects)
+  await reload(...options.subjects)
   report(options.done)
   return undefined
 }

@@ -1,13 +1,14 @@
 /**
  * What needs attention: upstreams that are left out, and keys near a limit.
  */
-import { Admin, type Reply } from "./client.ts"
+import type { Reply } from "./client.ts"
 import { fullest, type UsedLimit } from "./limits.ts"
+import { readOf } from "./reads.ts"
 import type { UpstreamItem } from "./upstreams.ts"
 
 /** Keys whose limits are looked at: one page of the list. */
 export const keysRead = 500
-export const keysAtom = Admin.query("admin-keys", "list", {
+export const keysAtom = readOf("admin-keys", "list", {
   query: { page: 1, page_size: keysRead },
   reactivityKeys: ["keys"]
 })

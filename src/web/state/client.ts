@@ -15,6 +15,7 @@ import * as AtomHttpApi from "effect/reactivity/AtomHttpApi"
 import * as AtomRegistry from "effect/reactivity/AtomRegistry"
 import type * as Reactivity from "effect/reactivity/Reactivity"
 import { AdminApi } from "../../api.ts"
+import { TooLate } from "./failure.ts"
 import { registry } from "./registry.ts"
 
 /** The gateway's address: the folder above the page's, wherever the gateway is mounted. Without a slash at its end. */
@@ -34,6 +35,17 @@ export const setBearer = (token: string | undefined): void => {
 export const credentials = (): Record<string, string> =>
   bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }
 
+/** The longest time that a read may take, in milliseconds: a proxy may swallow a request for good. */
+export const longestRead = 15_000
+
+/** `fetch` for calls of the gateway: what is read ends after the longest time, with its whole body. */
+export const fetchInTime: typeof fetch = (input, init = {}) => {
+  if ((init.method ?? "GET") !== "GET") return fetch(input, init)
+  const late = new AbortController()
+  setTimeout(() => late.abort(new TooLate()), longestRead)
+  return fetch(input, { ...init, signal: AbortSignal.any([late.signal, ...init.signal ? [init.signal] : []]) })
+}
+
 const listeners = new Set<() => void>()
 
 /** Registers a listener for the end of the session. */
@@ -46,7 +58,7 @@ export const signedOut = (): void => listeners.forEach((listener) => listener())
 export class Admin extends AtomHttpApi.Service<Admin>()("console/Admin", {
   api: AdminApi,
   httpClient: Layer.merge(
-    FetchHttpClient.layer,
+    Layer.provide(FetchHttpClient.layer, Layer.succeed(FetchHttpClient.Fetch, fetchInTime)),
     // The page's traces are not collected.
     Layer.succeed(HttpClient.TracerDisabledWhen, () => true)
   ),

@@ -1,11 +1,11 @@
 /**
  * The configured currency.
  */
-import { Admin } from "./client.ts"
+import { readOf } from "./reads.ts"
 import { useValue } from "./registry.ts"
 
 /** The usage reply names it. */
-const usageAtom = Admin.query("admin-usage", "query", { query: { by: "day" }, reactivityKeys: ["config"] })
+const usageAtom = readOf("admin-usage", "query", { query: { by: "day" }, reactivityKeys: ["config"] })
 
 /** The configured currency; `undefined` without one. */
 export const useCurrency = (): string | undefined => useValue(usageAtom)?.currency ?? undefined

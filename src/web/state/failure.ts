@@ -4,11 +4,18 @@
 import * as Cause from "effect/Cause"
 import * as HttpClientError from "effect/http/HttpClientError"
 import * as Predicate from "effect/Predicate"
+import { type ErrorCode, errorTable } from "../../domain/GatewayError.ts"
 import { texts } from "./preferences.ts"
+
+/** Why a read was ended: nothing arrived in its time. */
+export class TooLate extends Error {}
 
 /** A failure in words for people: the gateway's own message, or that the gateway was not reached. */
 export const failureText = (failure: unknown): string => {
   const t = texts().failures
+  if (failure instanceof TooLate || (HttpClientError.isHttpClientError(failure) && failure.cause instanceof TooLate)) {
+    return t.tooLate
+  }
   if (HttpClientError.isHttpClientError(failure)) {
     return failure.response === undefined ? t.unreachable : t.status(failure.response.status)
   }
@@ -21,6 +28,14 @@ export const failureText = (failure: unknown): string => {
 
 /** A cause in words for people. */
 export const causeText = <E>(cause: Cause.Cause<E>): string => failureText(Cause.squash(cause))
+
+/** Whether the gateway refused a call as wrong: the same call is refused again. */
+export const isRefusal = <E>(cause: Cause.Cause<E>): boolean => {
+  const failure = Cause.squash(cause)
+  if (!Predicate.hasProperty(failure, "code") || !Object.hasOwn(errorTable, String(failure.code))) return false
+  const { retry, status } = errorTable[failure.code as ErrorCode]
+  return status < 500 && !retry
+}
 
 const hasCode = (code: string) => (failure: unknown): boolean =>
   Predicate.hasProperty(failure, "code") && failure.code === code

@@ -8,10 +8,11 @@ import * as Atom from "effect/reactivity/Atom"
 import * as Schema from "effect/Schema"
 import { useEffect } from "preact/hooks"
 import { AdminEvent } from "../../api.ts"
-import { read, reload } from "./actions.ts"
+import { read } from "./actions.ts"
 import { at, credentials, type RequestItem, signedOut } from "./client.ts"
 import { parsed } from "./json.ts"
 import { accountName } from "./names.ts"
+import { reload } from "./reads.ts"
 import { registry, useAtom } from "./registry.ts"
 
 /** Whether events arrive. */
@@ -92,7 +93,7 @@ let revision: string | undefined
 /** Reloads everything that a change of the configuration may affect. */
 const receiveRevision = (next: string): void => {
   if (revision !== undefined && revision !== next) {
-    reload("accounts", "keys", "config", "settings", "upstreams", "routes", "host")
+    void reload("accounts", "keys", "config", "settings", "upstreams", "routes", "host")
   }
   revision = next
 }
@@ -102,7 +103,7 @@ let connected = false
 /** A new connection reports all accounts that are in use or out of rotation: what was received before may be outdated. */
 const receiveHello = (): void => {
   registry.set(receivedAtom, new Map())
-  if (connected) reload("accounts")
+  if (connected) void reload("accounts")
   connected = true
 }
 

@@ -3,9 +3,10 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { call, reload, type Subject } from "./actions.ts"
+import { call } from "./actions.ts"
 import type { AdminClient } from "./client.ts"
 import { causeText } from "./failure.ts"
+import { reload, type Subject } from "./reads.ts"
 
 /** How a map is read and replaced; a replacement is bound to the revision that was read. */
 export interface EntryMap<Value, Written> {
@@ -22,7 +23,7 @@ export interface EntryMap<Value, Written> {
 
 /**
  * Sets one entry of those that are configured now; `undefined` deletes it. `before` is the entry as it was shown: one that has changed
- * since is left as it is, and `changedMeanwhile` says so. Resolves to why nothing was saved.
+ * since is left as it is, and `changedMeanwhile` says so. Resolves to why nothing was saved, once the lists in sight have what is configured.
  */
 export const saveEntry = async <Value, Written>(
   { read, subjects, write }: EntryMap<Value, Written>,
@@ -35,12 +36,12 @@ export const saveEntry = async <Value, Written>(
   if (Exit.isFailure(current)) return causeText(current.cause)
   const { entries, revision } = current.value
   if (JSON.stringify(entries[name]) !== JSON.stringify(before)) {
-    reload(...subjects)
+    await reload(...subjects)
     return changedMeanwhile
   }
   const { [name]: _, ...others } = entries
   const next = value === undefined ? others : { ...entries, [name]: value }
   const saved = await call((client) => write(client, next, { "if-match": `"${revision}"` }))
-  reload(...subjects)
+  await reload(...subjects)
   return Exit.isFailure(saved) ? causeText(saved.cause) : undefined
 }

@@ -3,9 +3,10 @@
  */
 import * as Atom from "effect/reactivity/Atom"
 import { read } from "./actions.ts"
-import { Admin, type AdminClient, type Reply, type RequestItem } from "./client.ts"
+import type { AdminClient, Reply, RequestItem } from "./client.ts"
 import { isMissing } from "./failure.ts"
 import { onRequests, onReset } from "./live.ts"
+import { readOf } from "./reads.ts"
 
 /** The filter of a list, as texts. An absent name or an empty text matches everything. */
 export interface RequestFilter {
@@ -72,7 +73,7 @@ export const readHistogram = (filter: RequestFilter, signal: AbortSignal): Promi
   read((client) => client["admin-requests"].histogram({ query: queryOf(filter) }), signal)
 
 /** The counts of `countRequests` as an atom. */
-export const countsAtom = (filter: RequestFilter) => Admin.query("admin-requests", "facets", { query: queryOf(filter) })
+export const countsAtom = (filter: RequestFilter) => readOf("admin-requests", "facets", { query: queryOf(filter) })
 
 /** One record; `undefined` when it does not exist. */
 export const readRequest = (id: string, signal: AbortSignal): Promise<RequestRecord | undefined> =>

@@ -3,7 +3,7 @@
  * would not send the cookie, the credential is a JWT in memory, which is lost with the page.
  */
 import * as Atom from "effect/reactivity/Atom"
-import { at, credentials, onSignedOut, setBearer, signedOut } from "./client.ts"
+import { at, credentials, fetchInTime, onSignedOut, setBearer, signedOut } from "./client.ts"
 import { record, string } from "./json.ts"
 import { texts } from "./preferences.ts"
 import { registry } from "./registry.ts"
@@ -28,7 +28,7 @@ onSignedOut(() => {
 })
 
 const json = async (method: string, path: string, payload?: object) => {
-  const response = await fetch(at(path), {
+  const response = await fetchInTime(at(path), {
     method,
     headers: { "content-type": "application/json", ...credentials() },
     ...(payload === undefined ? {} : { body: JSON.stringify(payload) })

@@ -5,17 +5,18 @@ import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo } from "preact/hooks"
 import { hasApis } from "../../api.ts"
-import { Admin, type Reply } from "./client.ts"
+import type { Reply } from "./client.ts"
 import { useReread } from "./live.ts"
 import { defaultUpstream } from "./names.ts"
+import { readOf } from "./reads.ts"
 import { useAtom } from "./registry.ts"
 
 export type UpstreamItem = Reply<"admin-upstreams", "list">["upstreams"][number]
 export type Routes = Reply<"admin-routes", "get">["routes"]
 export type Route = Routes[string]
 
-export const upstreamsAtom = Admin.query("admin-upstreams", "list", { reactivityKeys: ["upstreams"] })
-export const routesAtom = Admin.query("admin-routes", "get", { reactivityKeys: ["routes"] })
+export const upstreamsAtom = readOf("admin-upstreams", "list", { reactivityKeys: ["upstreams"] })
+export const routesAtom = readOf("admin-routes", "get", { reactivityKeys: ["routes"] })
 
 /** Reads the upstreams again and again while the view is shown. */
 export const useCurrentUpstreams = (): void => useReread(upstreamsAtom, 3_000)

@@ -377,6 +377,7 @@ export const en = {
   },
   failures: {
     unreachable: "The gateway could not be reached.",
+    tooLate: "The gateway did not answer within 15 seconds.",
     status: (status: number) => `The gateway answered with status ${status}.`,
     unknown: "Something went wrong."
   },

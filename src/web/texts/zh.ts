@@ -474,6 +474,7 @@ export const zh: Texts = {
   },
   failures: {
     unreachable: "无法连接到网关。",
+    tooLate: "网关未在 15 秒内应答。",
     status: (status) => `网关返回了状态码 ${status}。`,
     unknown: "出了点问题。"
   },

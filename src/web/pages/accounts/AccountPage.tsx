@@ -11,10 +11,11 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { act } from "../../state/actions.ts"
-import { type AccountItem, Admin } from "../../state/client.ts"
+import type { AccountItem } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { accountName, defaultUpstream } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { registry, useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { useUpstreamsWithOrganizations } from "../../state/upstreams.ts"
@@ -134,7 +135,7 @@ export const AccountPage = ({ name }: { readonly name: string }) => {
   const identifier = name.slice(name.indexOf("/") + 1)
   const list = useMemo(
     () =>
-      Admin.query("admin-accounts", "list", {
+      readOf("admin-accounts", "list", {
         query: { page: 1, page_size: mostRead, q: identifier },
         reactivityKeys: ["accounts"]
       }),

@@ -13,10 +13,11 @@ import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Pager, Table, useOrder } from "../../parts/Table.tsx"
 import { act } from "../../state/actions.ts"
-import { type AccountItem, Admin, type Reply } from "../../state/client.ts"
+import type { AccountItem, Reply } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { accountName, defaultUpstream } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { registry, useAtom, useValue } from "../../state/registry.ts"
 import { choose, useQuery } from "../../state/route.ts"
 import { upstreamsAtom, useSeveralUpstreams, useUpstreamsWithOrganizations } from "../../state/upstreams.ts"
@@ -300,7 +301,7 @@ const AccountsList = () => {
   const view = JSON.stringify([page, q, shownState, upstream, order])
   const list = useMemo(
     () =>
-      Admin.query("admin-accounts", "list", {
+      readOf("admin-accounts", "list", {
         query: { page, page_size: pageSize, q, state: shownState, upstream, ...order ?? { sort: "state" } },
         reactivityKeys: ["accounts"]
       }),
@@ -311,7 +312,7 @@ const AccountsList = () => {
     () =>
       order === undefined
         ? list
-        : Admin.query("admin-accounts", "list", {
+        : readOf("admin-accounts", "list", {
           query: { page: 1, page_size: 1, q, state: shownState, upstream, sort: "state" },
           reactivityKeys: ["accounts"]
         }),

@@ -7,9 +7,10 @@ import { Badge } from "../../parts/Badge.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Failure, Select, TextArea, useWork } from "../../parts/Form.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
-import { call, reload, report } from "../../state/actions.ts"
+import { call, report } from "../../state/actions.ts"
 import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { reload } from "../../state/reads.ts"
 import { parseAccounts } from "./parseAccounts.ts"
 
 interface Line {
@@ -91,9 +92,9 @@ export const AddAccounts = ({ onClose, upstream: first, upstreams }: {
       const { detail, identifier, ok } = byLine.get(line) ?? { identifier: "", ok: false, detail: "not understood" }
       return { line, identifier, ok, detail }
     })
+    if (!dryRun) await reload("accounts", "config", "host")
     setStage({ name: dryRun ? "preview" : "results", lines, changed })
     if (dryRun) return undefined
-    reload("accounts", "config", "host")
     return report(t.done(changed) + (config_writable ? "" : ` ${common.notLasting}`))
   })
   const results = stage?.name === "results"

@@ -3,11 +3,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as Atom from "effect/reactivity/Atom"
-import { reload, report } from "../../state/actions.ts"
+import { report } from "../../state/actions.ts"
 import { Admin, onSignedOut, withServices } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
 import { accountName } from "../../state/names.ts"
 import { texts } from "../../state/preferences.ts"
+import { reload } from "../../state/reads.ts"
 import { registry } from "../../state/registry.ts"
 
 /** The progress of running tests. */
@@ -91,7 +92,7 @@ export const runTests = async (which: ReadonlyArray<string> | "all"): Promise<vo
   const { failed, passed, total } = registry.get(progressAtom) ?? { failed: 0, passed: 0, total: 0 }
   registry.set(progressAtom, undefined)
   if (running.signal.reason === left) return
-  reload("accounts", "upstreams")
+  await reload("accounts", "upstreams")
   const only = exit._tag === "Success" && which !== "all" && exit.value.length === 1 ? exit.value[0] : undefined
   if (only === undefined) registry.set(failuresAtom, [...failures])
   if (running.signal.aborted) return report(t.testsStopped(passed, failed, total))

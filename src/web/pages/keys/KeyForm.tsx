@@ -9,10 +9,11 @@ import { type Entry, type FormField, plainName } from "../../forms/fields.ts"
 import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Check, type ReadField, TextField } from "../../parts/Form.tsx"
 import { Row, Table, Tick } from "../../parts/Table.tsx"
-import { attempt, call, reload, report } from "../../state/actions.ts"
+import { attempt, call, report } from "../../state/actions.ts"
 import { useCurrency } from "../../state/currency.ts"
 import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { reload } from "../../state/reads.ts"
 import { Access } from "./Access.tsx"
 import { entryOf, formFields, limitPath, limitRules, type LimitTable, limitTable, payloadOf } from "./draft.ts"
 import type { KeyItem } from "./keys.ts"
@@ -238,8 +239,9 @@ const KeyMaker = ({ fields, onClose }: Editing) => {
         payload: { ...(own === "" ? { generate: true } : { key: own }), ...changes() }
       })
     )
-    reload(...changedBy)
+    const arrived = reload(...changedBy)
     if (Exit.isFailure(exit)) return causeText(exit.cause)
+    await arrived
     const { key = own, models, name, preview } = exit.value
     report(t.added(name ?? preview))
     setMade({ key, name: name ?? preview, model: models?.[0] })

@@ -10,9 +10,9 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { Facts } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { copyText } from "../../state/actions.ts"
-import { Admin } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { linkTo } from "../../state/route.ts"
 import { useAcceptedKeys } from "../configuration.tsx"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
@@ -56,7 +56,7 @@ export const KeyPage = ({ id }: { readonly id: string }) => {
   // So that a dialog opens immediately.
   useFields("keys")
   const list = useMemo(
-    () => Admin.query("admin-keys", "list", { query: { page: 1, page_size: 50, q: id }, reactivityKeys: ["keys"] }),
+    () => readOf("admin-keys", "list", { query: { page: 1, page_size: 50, q: id }, reactivityKeys: ["keys"] }),
     [id]
   )
   useReread(list)

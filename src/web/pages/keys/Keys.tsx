@@ -13,10 +13,10 @@ import { Pager, Row, Table, useOrder } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { Money } from "../../parts/Values.tsx"
 import { copyText } from "../../state/actions.ts"
-import { Admin } from "../../state/client.ts"
 import { useCurrency } from "../../state/currency.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { useValue } from "../../state/registry.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
@@ -114,7 +114,7 @@ const KeyList = () => {
   useFields("keys")
   const order = useOrder(sorts)
   const list = useMemo(() => {
-    return Admin.query("admin-keys", "list", {
+    return readOf("admin-keys", "list", {
       query: {
         page,
         page_size: pageSize,

@@ -6,14 +6,15 @@ import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { LongTable } from "../../parts/Table.tsx"
-import { Admin, type Reply } from "../../state/client.ts"
+import type { Reply } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 
 type Model = Reply<"admin-models", "list">["models"][number]
 type Fact = NonNullable<Model["facts"][keyof Model["facts"]]>
 
 /** The models of the longest page. */
-const modelsAtom = Admin.query("admin-models", "list", {
+const modelsAtom = readOf("admin-models", "list", {
   query: { page_size: 1_000 },
   reactivityKeys: ["config", "upstreams", "routes"]
 })

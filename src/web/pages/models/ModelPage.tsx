@@ -8,8 +8,8 @@ import { Card } from "../../parts/Card.tsx"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Facts } from "../../parts/Table.tsx"
-import { Admin } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { linkTo } from "../../state/route.ts"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
 import { Gone } from "../nouns/Gone.tsx"
@@ -91,7 +91,7 @@ export const ModelPage = ({ id }: { readonly id: string }) => {
   const [editing, setEditing] = useState<Editing>()
   const list = useMemo(
     () =>
-      Admin.query("admin-models", "list", {
+      readOf("admin-models", "list", {
         query: { q: id, page_size: 1_000 },
         reactivityKeys: ["config", "upstreams", "routes"]
       }),

@@ -14,8 +14,8 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { numbers, Pager, Row, RowButton, Table, useOrder } from "../../parts/Table.tsx"
 import { Money, Took } from "../../parts/Values.tsx"
-import { Admin } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { KnownFacts } from "./KnownFacts.tsx"
@@ -127,7 +127,7 @@ const ModelTable = ({ onEdit, prices, targets }: {
   const page = Math.max(1, Math.trunc(Number(asked)) || 1)
   const order = useOrder(sorts)
   const list = useMemo(() =>
-    Admin.query("admin-models", "list", {
+    readOf("admin-models", "list", {
       query: {
         q,
         kind,

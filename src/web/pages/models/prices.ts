@@ -3,15 +3,16 @@
  */
 import * as Effect from "effect/Effect"
 import { report } from "../../state/actions.ts"
-import { Admin, type Reply } from "../../state/client.ts"
+import type { Reply } from "../../state/client.ts"
 import { saveEntry } from "../../state/mapEntry.ts"
+import { readOf } from "../../state/reads.ts"
 
 type PricesReply = Reply<"admin-prices", "get">
 export type Prices = PricesReply["prices"]
 export type Price = Prices[string]
 export type PricedTarget = PricesReply["targets"][number]
 
-export const pricesAtom = Admin.query("admin-prices", "get", {
+export const pricesAtom = readOf("admin-prices", "get", {
   reactivityKeys: ["config", "upstreams", "routes"]
 })
 

@@ -9,9 +9,9 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { Spark } from "../../parts/Spark.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
-import { Admin } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { linkTo, type Query } from "../../state/route.ts"
 import { dayLength, endOfHour, hoursOf, isoHour } from "./hours.ts"
 import { slownessOf } from "./slow.ts"
@@ -27,7 +27,7 @@ const useDay = (of: Of, by: string, limit: number) => {
   const end = endOfHour(Date.now())
   const usage = useMemo(
     () =>
-      Admin.query("admin-usage", "query", {
+      readOf("admin-usage", "query", {
         query: { ...of, by, from: isoHour(end - dayLength), to: isoHour(end), limit: String(limit) }
       }),
     [JSON.stringify(of), by, end]
@@ -138,7 +138,7 @@ const mostFailures = 10
 export const LastFailures = ({ requests }: { readonly requests: Query }) => {
   const { nouns: t, requests: r } = useTexts()
   const list = useMemo(
-    () => Admin.query("admin-requests", "list", { query: { ...requests, outcome: "failed", limit: mostFailures } }),
+    () => readOf("admin-requests", "list", { query: { ...requests, outcome: "failed", limit: mostFailures } }),
     [JSON.stringify(requests)]
   )
   useReread(list, readEvery)

@@ -10,11 +10,11 @@ import { Ago } from "../../parts/Time.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { usedText } from "../../parts/UsedText.ts"
 import { keysAtom, keysRead, nearLimits, troubled } from "../../state/attention.ts"
-import { Admin } from "../../state/client.ts"
 import { useCurrency } from "../../state/currency.ts"
 import { poolAtom } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { useAtom, useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
@@ -242,7 +242,7 @@ const useErrorGroups = (): readonly [errors: Group, callers: Group] => {
   return [groupOf("requests"), groupOf("callers")]
 }
 
-const settingsAtom = Admin.query("admin-settings", "fields", {
+const settingsAtom = readOf("admin-settings", "fields", {
   reactivityKeys: ["config", "settings", "upstreams", "keys"]
 })
 

@@ -8,16 +8,16 @@ import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Spark } from "../../parts/Spark.tsx"
 import { Count, Money } from "../../parts/Values.tsx"
-import { Admin } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { heightOf, type Hour, isUnknown, latencyScale, type Minute, mostOf, totalsOf } from "./hour.ts"
 import { moveInStrip } from "./strip.ts"
 import { readTodayEvery, useToday } from "./today.ts"
 
-export const hourAtom = Admin.query("admin-minutes", "list", { reactivityKeys: ["minutes"] })
+export const hourAtom = readOf("admin-minutes", "list", { reactivityKeys: ["minutes"] })
 
 const minuteMillis = 60_000
 

@@ -7,9 +7,9 @@ import { Section } from "../../parts/Heading.tsx"
 import { Spark } from "../../parts/Spark.tsx"
 import { Row, Table } from "../../parts/Table.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
-import { Admin } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { type UpstreamItem, upstreamsAtom } from "../../state/upstreams.ts"
@@ -26,7 +26,7 @@ const useHours = () => {
   const end = endOfHour(Date.now())
   const usage = useMemo(
     () =>
-      Admin.query("admin-usage", "query", {
+      readOf("admin-usage", "query", {
         query: { by: "hour,upstream", from: isoHour(end - dayLength), to: isoHour(end), limit: "10000" }
       }),
     [end]

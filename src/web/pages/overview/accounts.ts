@@ -5,10 +5,10 @@ import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import { useEffect } from "preact/hooks"
-import { reload } from "../../state/actions.ts"
-import { type AccountItem, Admin } from "../../state/client.ts"
+import type { AccountItem } from "../../state/client.ts"
 import { type Received, receivedAtom } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
+import { readOf, reload } from "../../state/reads.ts"
 
 const pageSize = 100
 const pages = [1, 2, 3, 4] as const
@@ -17,7 +17,7 @@ const pages = [1, 2, 3, 4] as const
 export const mostCells = pageSize * pages.length
 
 const pageAtoms = pages.map((page) =>
-  Admin.query("admin-accounts", "list", {
+  readOf("admin-accounts", "list", {
     query: { page, page_size: pageSize, sort: "state" },
     reactivityKeys: ["accounts"]
   })
@@ -74,7 +74,7 @@ export const knownAtom = Atom.make((get): Known => {
 export const useCurrentAccounts = (): void =>
   useEffect(() => {
     const timer = setInterval(() => {
-      if (!document.hidden) reload("accounts")
+      if (!document.hidden) void reload("accounts")
     }, 15_000)
     return () => clearInterval(timer)
   }, [])

@@ -3,7 +3,7 @@
  */
 import { useMemo } from "preact/hooks"
 import { dayIn, dayStart } from "../../parts/format.ts"
-import { Admin } from "../../state/client.ts"
+import { readOf } from "../../state/reads.ts"
 import { isoHour } from "../nouns/hours.ts"
 
 /** How often it is read again, in milliseconds. */
@@ -17,7 +17,7 @@ export const useToday = (by: "key" | "model") => {
   const day = dayIn(Date.now())
   return useMemo(
     () =>
-      Admin.query("admin-usage", "query", {
+      readOf("admin-usage", "query", {
         query: { by, from: isoHour(dayStart(day)), sort: "cost", limit: String(mostShown) }
       }),
     [by, day]

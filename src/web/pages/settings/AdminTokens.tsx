@@ -12,14 +12,15 @@ import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowButton, Table } from "../../parts/Table.tsx"
 import { act } from "../../state/actions.ts"
-import { Admin, type Reply } from "../../state/client.ts"
+import type { Reply } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 
 type Token = Reply<"admin-tokens", "list">["tokens"][number]
 
 const changedBy = ["settings", "config", "host"] as const
 
-const tokensAtom = Admin.query("admin-tokens", "list", { reactivityKeys: ["settings", "config"] })
+const tokensAtom = readOf("admin-tokens", "list", { reactivityKeys: ["settings", "config"] })
 
 const noEntry: Entry = {}
 const placed = ["name", "role"]

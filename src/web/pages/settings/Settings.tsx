@@ -23,11 +23,12 @@ import { Failure, Field, Form, type ReadField, Search, useWork } from "../../par
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Table } from "../../parts/Table.tsx"
-import { act, reload, report } from "../../state/actions.ts"
+import { act, report } from "../../state/actions.ts"
 import { rest, signedOut } from "../../state/client.ts"
 import { failureText } from "../../state/failure.ts"
 import { settingHelp } from "../../state/help.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { reload } from "../../state/reads.ts"
 import { choose, useQuery, useUnsaved } from "../../state/route.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { AdminTokens } from "./AdminTokens.tsx"
@@ -230,13 +231,13 @@ const SettingsForm = ({ fields, isShown, revision }: SettingsFields & {
       const reply = await response.json().catch(() => ({})) as Refusal
       setReviewing(false)
       if (response.ok) {
+        await reload("settings", "config", "host")
         report(t.saved)
         discard()
-        reload("settings", "config", "host")
       } else if (response.status === 409) {
         seen.current = undefined
+        await reload("settings")
         setFailure(t.changedMeanwhile)
-        reload("settings")
       } else {
         const found = new Map<string, string>()
         for (const { field, message } of reply.faults ?? []) {

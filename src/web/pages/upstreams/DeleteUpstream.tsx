@@ -8,11 +8,11 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo, useState } from "preact/hooks"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Failure, TextField, useWork } from "../../parts/Form.tsx"
-import { call, reload, report } from "../../state/actions.ts"
-import { Admin } from "../../state/client.ts"
+import { call, report } from "../../state/actions.ts"
 import { causeText, isConflict } from "../../state/failure.ts"
 import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf, reload } from "../../state/reads.ts"
 import { useAtom } from "../../state/registry.ts"
 import { routesAtom, type UpstreamItem } from "../../state/upstreams.ts"
 import { partsOf, targetText } from "../routes/choice.ts"
@@ -36,7 +36,7 @@ const manyAccounts = 10
 const useAccounts = (upstream: string) => {
   const atom = useMemo(
     () =>
-      Admin.query("admin-accounts", "list", {
+      readOf("admin-accounts", "list", {
         query: { upstream, page_size: shownAccounts },
         reactivityKeys: ["accounts"]
       }),
@@ -67,7 +67,7 @@ export const DeleteUpstream = ({ item, onClose }: {
       return setRefusal(causeText(exit.cause))
     }
     const { accounts: removed, routes: gone, targets } = exit.value.removed
-    reload(...changedBy)
+    await reload(...changedBy)
     report(t.deletedWith(name, removed.length, targets.length, gone))
     return onClose()
   })

@@ -12,11 +12,12 @@ import type { Entry, FormField } from "../../forms/fields.ts"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Check, Failure, Field, Form, type ReadField, Select, TextField } from "../../parts/Form.tsx"
 import { duration } from "../../parts/format.ts"
-import { call, reload, report } from "../../state/actions.ts"
-import { Admin, type AdminClient, type Reply } from "../../state/client.ts"
+import { call, report } from "../../state/actions.ts"
+import type { AdminClient, Reply } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
 import { defaultUpstream } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf, reload } from "../../state/reads.ts"
 import { useAtom } from "../../state/registry.ts"
 import type { UpstreamItem } from "../../state/upstreams.ts"
 import { codecs, namesIn, needsTest, withModel } from "./draft.ts"
@@ -82,7 +83,7 @@ const unlisted = Atom.make(AsyncResult.initial<Reply<"admin-upstreams", "models"
 /** The models of a configured upstream's server, as they were when the dialog opened; `undefined` until they are known. */
 const useListed = (name: string | undefined): ReadonlyArray<string> | undefined => {
   const atom = useMemo(
-    () => name === undefined ? unlisted : Admin.query("admin-upstreams", "models", { params: { name } }),
+    () => name === undefined ? unlisted : readOf("admin-upstreams", "models", { params: { name } }),
     [name]
   )
   const reply = Option.getOrUndefined(AsyncResult.value<Reply<"admin-upstreams", "models">, unknown>(useAtom(atom)))
@@ -179,7 +180,7 @@ const Editor = ({ fields, item, onClose }: Editing & { readonly fields: Readonly
     const added = item === undefined && hasAccount
       ? await call((client) => client["admin-accounts"].add({ payload: account }))
       : undefined
-    reload(...changedBy)
+    await reload(...changedBy)
     if (added !== undefined && Exit.isFailure(added)) report(t.addedWithout(name, causeText(added.cause)), true)
     else report(item === undefined ? t.added(name) : t.changed(name))
     return undefined

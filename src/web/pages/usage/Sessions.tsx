@@ -8,9 +8,9 @@ import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { Money } from "../../parts/Values.tsx"
-import { Admin } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { CacheCell } from "./CacheCell.tsx"
 import type { UsageRow } from "./rows.ts"
@@ -29,7 +29,7 @@ const isRange = (name: string | undefined): name is Range => name !== undefined 
 const idOf = ({ app, key, session }: UsageRow): string => [key, app, session].join("\u0000")
 
 const useRows = (by: string, limit: number, from: string) =>
-  useMemo(() => Admin.query("admin-usage", "query", { query: { from, by, limit: String(limit) } }), [by, limit, from])
+  useMemo(() => readOf("admin-usage", "query", { query: { from, by, limit: String(limit) } }), [by, limit, from])
 
 const Rows = ({ agents, currency, rows }: {
   readonly rows: ReadonlyArray<UsageRow>

@@ -10,9 +10,10 @@ import { date, dayIn, minuteOfDay, number, percent, sentence, timeOfDay, zoneNam
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
-import { Admin, at } from "../../state/client.ts"
+import { at } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { readOf } from "../../state/reads.ts"
 import { registry, useAtom } from "../../state/registry.ts"
 import { countsAtom } from "../../state/requests.ts"
 import { linkTo, type Query } from "../../state/route.ts"
@@ -143,9 +144,9 @@ const AllUsage = () => {
   const query = useMemo(() => ({ ...queryOf(choice, [by, second], by === "hour" ? 10_000 : 1_000), ...order }), [
     choice
   ])
-  const usage = useMemo(() => Admin.query("admin-usage", "query", { query }), [query])
+  const usage = useMemo(() => readOf("admin-usage", "query", { query }), [query])
   const series = useMemo(
-    () => Admin.query("admin-usage", "query", { query: queryOf(choice, [unit, split], 10_000) }),
+    () => readOf("admin-usage", "query", { query: queryOf(choice, [unit, split], 10_000) }),
     [choice]
   )
   const result = useAtom(usage)

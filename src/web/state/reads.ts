@@ -1,0 +1,105 @@
+/**
+ * What is read from the admin API to be shown: each read ends, one that failed is tried again, and whoever saves waits until the lists in
+ * sight have arrived.
+ */
+import * as Effect from "effect/Effect"
+import * as AsyncResult from "effect/reactivity/AsyncResult"
+import * as Atom from "effect/reactivity/Atom"
+import * as AtomRegistry from "effect/reactivity/AtomRegistry"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import { Admin, withServices } from "./client.ts"
+import { isRefusal } from "./failure.ts"
+import { registry } from "./registry.ts"
+
+/** What is read again after a change. */
+export type Subject =
+  | "accounts"
+  | "keys"
+  | "config"
+  | "settings"
+  | "upstreams"
+  | "routes"
+  | "captures"
+  | "samples"
+  | "webhooks"
+  | "host"
+
+/** Milliseconds after which a read that failed is tried again, by how often it failed before; from then on the last one. */
+export const retryPauses = [5_000, 15_000, 60_000] as const
+
+/** The pause before the next try after so many failures in a row, in milliseconds. */
+export const pauseAfter = (failures: number): number =>
+  retryPauses[Math.min(failures, retryPauses.length) - 1] ?? retryPauses[0]
+
+const failing = new Set<object>()
+
+/** How many of the reads that are shown have failed. */
+export const failingAtom = Atom.keepAlive(Atom.make(0))
+
+/** Marks a read as failed until the returned function is called. */
+export const markFailed = (read: object): () => void => {
+  // An atom must not change while another one is made.
+  const count = () => queueMicrotask(() => registry.set(failingAtom, failing.size))
+  failing.add(read)
+  count()
+  return () => {
+    failing.delete(read)
+    count()
+  }
+}
+
+type Read = Atom.Atom<AsyncResult.AsyncResult<unknown, unknown>>
+
+/** A read that is tried again while it is shown. What the gateway refuses as wrong stays refused. */
+const persistent = Atom.family((read: Read): Read => {
+  let failures = 0
+  return Atom.transform(read, (get) => {
+    const result = get(read)
+    if (AsyncResult.isSuccess(result)) failures = 0
+    if (!AsyncResult.isFailure(result) || isRefusal(result.cause)) return result
+    get.addFinalizer(markFailed(read))
+    if (!result.waiting) {
+      failures += 1
+      const timer = setTimeout(() => get.refresh(read), pauseAfter(failures))
+      get.addFinalizer(() => clearTimeout(timer))
+    }
+    return result
+  })
+})
+
+const subjectsOf = new WeakMap<object, ReadonlyArray<unknown>>()
+
+/** A read of the admin API as an atom, which is read again when one of its `reactivityKeys` changes. */
+export const readOf = ((
+  group: never,
+  endpoint: never,
+  request: { readonly reactivityKeys?: ReadonlyArray<Subject> }
+) => {
+  const read = persistent(Admin.query(group, endpoint, request as never) as Read)
+  if (request.reactivityKeys !== undefined) subjectsOf.set(read, request.reactivityKeys)
+  return read
+}) as unknown as typeof Admin.query
+
+/** The longest time that a saved change waits for the lists that show it, in milliseconds. */
+const longestArrival = 1_000
+
+/** Resolves when the reads of these subjects that are shown have ended, or after the longest time. */
+const arrival = (subjects: ReadonlyArray<Subject>): Effect.Effect<unknown> => {
+  const shown = [...registry.getNodes().values()].filter(({ atom, children, listeners }) =>
+    listeners.size + children.size > 0 &&
+    subjectsOf.get(atom)?.some((each) => subjects.some((subject) => subject === each)) === true
+  )
+  return Effect.forEach(
+    shown,
+    ({ atom }) => Effect.exit(AtomRegistry.getResult(registry, atom as Read, { suspendOnWaiting: true })),
+    { concurrency: "unbounded", discard: true }
+  ).pipe(Effect.timeoutOption(longestArrival))
+}
+
+/** Reads these subjects again wherever they are shown. Resolves when they have arrived, at most a second later. */
+export const reload = (...subjects: ReadonlyArray<Subject>): Promise<void> =>
+  Effect.runPromise(
+    Effect.ignoreCause(withServices(
+      Effect.andThen(Reactivity.invalidate(subjects), Effect.suspend(() => arrival(subjects)))
+    ))
+  )
