@@ -57,11 +57,11 @@ it("adding a second upstream as the fallback of a healthy one, and proving it, t
   await result(page).getByText("hosted was added.").waitFor()
 
   await navigate("Routes")
-  await act("Add route", "qwen3")
+  await act("Add route", "qwen3", "Models of several upstreams without a route")
   await dialog("Add route").getByRole("button", { name: "Save" }).click()
   await result(page).getByText("The route qwen3 was added.").waitFor()
 
-  await act("Rehearse", "qwen3")
+  await act("Rehearse", "qwen3", "Routes")
   await dialog("Rehearse qwen3").getByRole("button", { name: "Open the playground" }).click()
   await page.getByRole("status", { name: "Rehearsal", exact: true }).getByText(/in which gpu\/qwen3 fails/).waitFor()
   await field("Message").fill("Hello")

@@ -83,7 +83,7 @@ describe("the models at the console", () => {
   })
 
   it("show prices by their dates, which the file changes", async () => {
-    await act("Set price", "dated")
+    await act("Set price", "dated", "Models")
     await dialog("Price of vendor-dated gpu/dated").waitFor()
     const rows = dialog("Price of vendor-dated gpu/dated").getByRole("row")
     assert.deepStrictEqual(await rows.nth(1).locator("th, td").allTextContents(), [
@@ -110,7 +110,7 @@ describe("the models at the console", () => {
   })
 
   it("get a price under one of their names", async () => {
-    await act("Set price", "fast")
+    await act("Set price", "fast", "Models")
     await page.getByRole("combobox", { name: "Price of" }).selectOption("fast")
     await page.getByRole("textbox", { name: "Input per 1M", exact: true }).fill("0.5")
     await page.getByRole("textbox", { name: "Output per 1M", exact: true }).fill("1.50")

@@ -81,9 +81,10 @@ export const controls = (page: () => Page) => {
     button,
     dialog: (name: string) => page().getByRole("dialog", { name }),
     field: (name: string) => page().getByRole("textbox", { name, exact: true }),
-    /** Chooses an action of a row's menu. */
-    act: async (action: string, name: string): Promise<void> => {
-      await button(`Actions ${name}`).click()
+    /** Chooses an action of a row's menu in a table. */
+    act: async (action: string, name: string, table: string): Promise<void> => {
+      const rows = page().getByRole("table", { name: table, exact: true })
+      await rows.getByRole("button", { name: `Actions ${name}`, exact: true }).click()
       await page().getByRole("menuitem", { name: action, exact: true }).click()
     }
   }

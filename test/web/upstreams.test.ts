@@ -140,7 +140,7 @@ describe("upstreams at the console", () => {
 
   it("a change keeps secrets, which the page does not know, and other fields", async () => {
     await start(several(), "upstreams")
-    await act("Edit", "gpu")
+    await act("Edit", "gpu", "Upstreams")
     await page.getByText("Headers, proxy and TLS").click()
     assert.strictEqual(await field("Headers, one per line").inputValue(), "X-Title: ***")
     await field("Headers, one per line").fill("X-Title: ***\nX-Team: red")
@@ -155,14 +155,14 @@ describe("upstreams at the console", () => {
 
   it("one is disabled, enabled and tested in its row", async () => {
     await start(several(), "upstreams")
-    await act("Disable", "gpu")
+    await act("Disable", "gpu", "Upstreams")
     await row("gpu").getByText("○ Disabled").waitFor()
     await button("Undo").click()
     await row("gpu").getByText("● Ready").waitFor()
-    await act("Test", "gpu")
+    await act("Test", "gpu", "Upstreams")
     await result(page).getByText(/^gpu answered in/).waitFor()
     first.list(() => json(401, { error: { message: "bad key", code: "invalid_api_key" } }))
-    await act("Test", "gpu")
+    await act("Test", "gpu", "Upstreams")
     await page.getByRole("alert").getByText("gpu failed:").waitFor()
     first.list(() => modelList("Qwen/Qwen3-8B", "Qwen/Qwen3-32B"))
   })
@@ -172,7 +172,7 @@ describe("upstreams at the console", () => {
     await button("Actions default").click()
     assert.isTrue(await page.getByRole("menuitem", { name: "Delete" }).isDisabled())
     await page.keyboard.press("Escape")
-    await act("Delete", "hosted")
+    await act("Delete", "hosted", "Upstreams")
     await dialog("Delete hosted").getByText("1 account is deleted with it:").waitFor()
     await dialog("Delete hosted").getByRole("listitem").getByText(/^hosted\/token:/).waitFor()
     await dialog("Delete hosted").getByText("The route qwen3 keeps its other targets.").waitFor()
@@ -188,7 +188,7 @@ describe("routes at the console", () => {
   it("targets are ordered by keyboard: the focus stays, and the place is announced", async () => {
     await start(several(), "routes")
     await row("qwen3").getByText("Uses gpu: the first target with a free slot.").waitFor()
-    await act("Edit", "qwen3")
+    await act("Edit", "qwen3", "Routes")
     assert.deepStrictEqual(await targets(), ["gpu", "hosted", "default/upstream-chat"])
     const said = page.getByRole("status", { name: "Order of targets" })
     await button("Move hosted up").focus()
@@ -224,7 +224,7 @@ describe("routes at the console", () => {
 
   it("targets are ordered by dragging", async () => {
     await start(several(), "routes")
-    await act("Edit", "qwen3")
+    await act("Edit", "qwen3", "Routes")
     const handles = page.locator(".handle")
     const [from, to] = [await handles.nth(2).boundingBox(), await handles.nth(0).boundingBox()]
     await page.mouse.move(from!.x + 4, from!.y + 4)
@@ -265,12 +265,12 @@ describe("routes at the console", () => {
       spread: "weighted",
       sticky: "auto"
     })
-    await act("Edit", "fast")
+    await act("Edit", "fast", "Routes")
     await target.fill("gpu/unknown")
     await button("Save").click()
     await page.getByRole("alert").getByText("routes.fast.targets[2]").waitFor()
     await button("Cancel").click()
-    await act("Delete", "fast")
+    await act("Delete", "fast", "Routes")
     await dialog("Delete fast").getByRole("button", { name: "Delete" }).click()
     await result(page).getByText("The route fast was deleted.").waitFor()
     await row("fast").waitFor({ state: "detached" })
@@ -280,7 +280,7 @@ describe("routes at the console", () => {
     await start({ ...several(), routes: {} }, "routes")
     const implied = table("Models of several upstreams without a route")
     await implied.getByText("Uses gpu/qwen3: the first target with a free slot.").waitFor()
-    await act("Add route", "qwen3")
+    await act("Add route", "qwen3", "Models of several upstreams without a route")
     assert.strictEqual(await field("Name").inputValue(), "qwen3")
     await button("Move hosted/qwen3 up").click()
     await button("Save").click()
@@ -293,7 +293,7 @@ describe("routes at the console", () => {
     await start(several(), "routes")
     second.answer(() => streamed({ content: "From hosted" }))
     const before = first.requests.length
-    await act("Rehearse", "qwen3")
+    await act("Rehearse", "qwen3", "Routes")
     const asked = dialog("Rehearse qwen3")
     await asked.getByRole("checkbox", { name: "gpu", checked: true }).uncheck()
     await asked.getByRole("button", { name: "Open the playground" }).click()
@@ -501,8 +501,8 @@ describe("several upstreams elsewhere at the console", () => {
       await settled(page)
       for (const isOpen of [false, true]) {
         if (isOpen) {
-          if (name === "Upstreams") await act("Edit", "gpu")
-          else await act("Edit", "qwen3")
+          if (name === "Upstreams") await act("Edit", "gpu", "Upstreams")
+          else await act("Edit", "qwen3", "Routes")
           for (const summary of await page.locator("dialog summary").all()) await summary.click()
           if (name === "Upstreams") await page.getByRole("checkbox", { name: "Qwen/Qwen3-32B" }).waitFor()
         }

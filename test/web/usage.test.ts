@@ -145,7 +145,7 @@ describe("usage at the console", () => {
   })
 
   it("leads from a row to its page, which has its day, where it is served, its price and its failures", async () => {
-    await act("Its page", "upstream-reasoner")
+    await act("Its page", "upstream-reasoner", "Usage")
     await page.getByRole("heading", { level: 1, name: "upstream-reasoner" }).waitFor()
     await page.getByRole("link", { name: /^Cost €990\.00/ }).waitFor()
     await page.getByRole("link", { name: "team b" }).waitFor()
@@ -225,7 +225,7 @@ describe("usage at the console", () => {
     const last = expected("attempts", "asc").slice(100)
     await page.reload()
     await shows(last)
-    await act("Its requests", String(last[0]))
+    await act("Its requests", String(last[0]), "Usage")
     await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor()
     await page.goBack()
     await shows(last)

@@ -59,7 +59,7 @@ describe("the console", () => {
     gateway = await startGateway({ key_records: { [id]: { name: "Team", limits: [{ window: "day", requests: 5 }] } } })
     watched = await openSignedIn(browser(), gateway.url, "keys")
     page = watched.page
-    await act("Edit", "Team")
+    await act("Edit", "Team", "Keys")
     await dialog("Team").getByLabel("Strict, per day").check()
     await dialog("Team").getByLabel("Fallback, per day").fill("upstream-chat")
     await dialog("Team").getByLabel("Class").selectOption("background")

@@ -4,12 +4,14 @@
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
-import type * as Atom from "effect/reactivity/Atom"
+import * as Atom from "effect/reactivity/Atom"
 import type { ComponentChildren, ComponentType } from "preact"
-import { useEffect, useRef, useState } from "preact/hooks"
-import { causeText, failureText } from "../state/failure.ts"
+import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import { causeText, failureText, isRefusal } from "../state/failure.ts"
 import { useTexts } from "../state/preferences.ts"
+import type { Read } from "../state/reads.ts"
 import { registry, useAtom } from "../state/registry.ts"
+import { ReadContext } from "./still.ts"
 
 /** Empty for 0.3 seconds, so that a quick load does not flicker; then says that the page is loading. */
 export const Loading = () => {
@@ -50,6 +52,36 @@ export const LoadFailure = ({ onRetry, text }: { readonly text: string; readonly
 }
 
 /**
+ * Why some of several reads failed, and a button that tries those again; nothing while none has. `isRead` says whether each has a value.
+ * What the gateway refuses as wrong is no failure: it has nothing to show.
+ */
+export const useReads = (
+  reads: ReadonlyArray<Read>
+): { readonly isRead: boolean; readonly failure: ComponentChildren } => {
+  const { failed, isRead } = useAtom(useMemo(() =>
+    Atom.make((get) => {
+      const results = reads.map((read) => [read, get(read)] as const)
+      return {
+        isRead: results.every(([, result]) =>
+          Option.isSome(AsyncResult.value(result)) || (AsyncResult.isFailure(result) && isRefusal(result.cause))
+        ),
+        failed: results.flatMap(([read, result]) =>
+          AsyncResult.isFailure(result) && !isRefusal(result.cause) ? [{ read, text: causeText(result.cause) }] : []
+        )
+      }
+    }), reads))
+  return {
+    isRead,
+    failure: failed.length === 0 ? null : (
+      <LoadFailure
+        text={[...new Set(failed.map(({ text }) => text))].join(" ")}
+        onRetry={() => failed.forEach(({ read }) => registry.refresh(read))}
+      />
+    )
+  }
+}
+
+/**
  * An atom's value when it is loaded. The previous value stays while the next one loads, and is dimmed while it is the value of
  * another atom, such as another range. When reloading fails, it stays below the reason, with everything that was typed into it.
  */
@@ -69,7 +101,8 @@ export const Loaded = <A, E>({ atom, children, failed, rows }: {
     last.current = value
     shown.current = atom
   }
-  const failure = AsyncResult.isFailure(result) && !result.waiting
+  // While a failed read is tried again, it still has failed.
+  const failure = AsyncResult.isFailure(result)
     ? failed?.(Cause.squash(result.cause)) ??
       <LoadFailure text={causeText(result.cause)} onRetry={() => registry.refresh(atom)} />
     : null
@@ -79,7 +112,9 @@ export const Loaded = <A, E>({ atom, children, failed, rows }: {
     <>
       {failure}
       <div key="value" class="loaded" aria-busy={shown.current !== atom}>
-        {children(last.current.value, result.waiting || Option.isNone(value))}
+        <ReadContext.Provider value={shown.current}>
+          {children(last.current.value, result.waiting || Option.isNone(value))}
+        </ReadContext.Provider>
       </div>
     </>
   )

@@ -1,11 +1,17 @@
 /**
- * Menus of actions that are behind a button.
+ * Menus of actions that are behind a button. One menu serves all buttons. It stands outside of the rows, so that a row that is drawn
+ * anew leaves it open.
  */
-import { useId, useRef } from "preact/hooks"
+import * as Atom from "effect/reactivity/Atom"
+import { useLayoutEffect, useRef } from "preact/hooks"
 import { useTexts } from "../state/preferences.ts"
+import { registry, useAtom } from "../state/registry.ts"
+import { follow } from "./follow.ts"
 import { Icon } from "./Icon.tsx"
 
 export interface MenuItem {
+  /** What the item is, whatever its text says now. */
+  readonly id: string
   readonly text: string
   readonly onClick: () => void
   readonly danger?: boolean
@@ -16,6 +22,14 @@ export interface MenuItem {
   readonly apart?: boolean
 }
 
+const menuId = "menu"
+
+/** The button whose menu is open. */
+const buttonAtom = Atom.keepAlive(Atom.make<HTMLButtonElement | undefined>(undefined))
+
+/** Its items, as its row has them now. */
+const itemsAtom = Atom.keepAlive(Atom.make<ReadonlyArray<MenuItem>>([]))
+
 /** Puts the menu below its button, or above it where the window ends. */
 const place = (menu: HTMLElement, button: HTMLElement): void => {
   const { bottom, right, top } = button.getBoundingClientRect()
@@ -24,7 +38,72 @@ const place = (menu: HTMLElement, button: HTMLElement): void => {
   menu.style.top = `${bottom + height + 8 > innerHeight ? Math.max(8, top - height - 4) : bottom + 4}px`
 }
 
-/** The actions of a row behind a button. `of` names the row. Arrows move between the actions; Escape closes the menu. */
+/** The menu of whichever button was pressed. Arrows move between the actions; Escape closes it. */
+export const MenuHost = () => {
+  const button = useAtom(buttonAtom)
+  const items = useAtom(itemsAtom)
+  const menu = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    const { current } = menu
+    if (button === undefined || current === null) return
+    current.showPopover()
+    current.querySelector<HTMLButtonElement>("button:enabled")?.focus()
+    const stop = follow(current, button, place)
+    return () => {
+      stop()
+      current.hidePopover()
+    }
+  }, [button])
+  const move = (step: number) => {
+    const all = [...menu.current?.querySelectorAll<HTMLButtonElement>("button:enabled") ?? []]
+    const now = all.findIndex((each) => each === document.activeElement)
+    all[(now + step + all.length) % all.length]?.focus()
+  }
+  return (
+    <div
+      ref={menu}
+      id={menuId}
+      popover="auto"
+      role="menu"
+      class="menu-list"
+      onToggle={() => {
+        // Another button may have opened it again before the event.
+        if (menu.current?.matches(":popover-open") === false) registry.set(buttonAtom, undefined)
+      }}
+      onKeyDown={(event) => {
+        const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+        if (step === undefined) return
+        event.preventDefault()
+        move(step)
+      }}
+    >
+      {items.map((item) => (
+        <button
+          key={item.id}
+          type="button"
+          {...item.checked === undefined
+            ? { role: "menuitem" }
+            : { role: "menuitemcheckbox", "aria-checked": item.checked }}
+          class={`quiet ${item.danger === true ? "danger" : ""} ${item.apart === true ? "apart" : ""}`}
+          disabled={item.disabled === true}
+          onClick={() => {
+            menu.current?.hidePopover()
+            item.onClick()
+          }}
+        >
+          {item.checked === undefined ? item.text : (
+            <>
+              <span class="check-sign" aria-hidden="true">{item.checked ? "✓" : ""}</span>
+              {item.text}
+            </>
+          )}
+        </button>
+      ))}
+    </div>
+  )
+}
+
+/** The button of a row's menu. `of` names the row. When the row goes, its menu closes and the table takes the focus. */
 export const RowMenu = ({ disabled = false, items, of, text }: {
   readonly of: string
   /** The text of the button, in place of the sign of a row's menu. */
@@ -33,68 +112,43 @@ export const RowMenu = ({ disabled = false, items, of, text }: {
   readonly disabled?: boolean
 }) => {
   const t = useTexts().common
-  const id = useId()
   const button = useRef<HTMLButtonElement>(null)
-  const menu = useRef<HTMLDivElement>(null)
-  const move = (step: number) => {
-    const all = [...menu.current?.querySelectorAll<HTMLButtonElement>("button:enabled") ?? []]
-    const now = all.findIndex((each) => each === document.activeElement)
-    all[(now + step + all.length) % all.length]?.focus()
-  }
+  const opened = useAtom(buttonAtom)
+  const isOpen = opened !== undefined && opened === button.current
+  useLayoutEffect(() => {
+    if (isOpen) registry.set(itemsAtom, items)
+  })
+  useLayoutEffect(() => {
+    const { current } = button
+    const table = current?.closest<HTMLElement>(".table-box")
+    return () => {
+      if (current === null || registry.get(buttonAtom) !== current) return
+      registry.set(buttonAtom, undefined)
+      document.getElementById(menuId)?.hidePopover()
+      // What else goes with the row is known when the page is drawn.
+      queueMicrotask(() => (table?.isConnected === true ? table : document.querySelector("h1"))?.focus())
+    }
+  }, [])
   return (
-    <>
-      <button
-        ref={button}
-        type="button"
-        class={text === undefined ? "quiet icon-only" : ""}
-        aria-label={text === undefined ? t.actionOn(t.actions, of) : undefined}
-        aria-haspopup="menu"
-        disabled={disabled}
-        popovertarget={id}
-      >
-        {text ?? <Icon name="more" />}
-      </button>
-      <div
-        ref={menu}
-        id={id}
-        popover="auto"
-        role="menu"
-        class="menu-list"
-        onToggle={(event) => {
-          if (event.newState !== "open" || menu.current === null || button.current === null) return
-          place(menu.current, button.current)
-          menu.current.querySelector<HTMLButtonElement>("button:enabled")?.focus()
-        }}
-        onKeyDown={(event) => {
-          const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
-          if (step === undefined) return
-          event.preventDefault()
-          move(step)
-        }}
-      >
-        {items.map((item) => (
-          <button
-            key={item.text}
-            type="button"
-            {...item.checked === undefined
-              ? { role: "menuitem" }
-              : { role: "menuitemcheckbox", "aria-checked": item.checked }}
-            class={`quiet ${item.danger === true ? "danger" : ""} ${item.apart === true ? "apart" : ""}`}
-            disabled={item.disabled === true}
-            onClick={() => {
-              menu.current?.hidePopover()
-              item.onClick()
-            }}
-          >
-            {item.checked === undefined ? item.text : (
-              <>
-                <span class="check-sign" aria-hidden="true">{item.checked ? "✓" : ""}</span>
-                {item.text}
-              </>
-            )}
-          </button>
-        ))}
-      </div>
-    </>
+    <button
+      ref={button}
+      type="button"
+      class={text === undefined ? "quiet icon-only" : ""}
+      aria-label={text === undefined ? t.actionOn(t.actions, of) : undefined}
+      aria-haspopup="menu"
+      aria-expanded={isOpen}
+      disabled={disabled}
+      {
+        // A press while its own menu is open closes it: the browser does so for a button with this target alone.
+        ...isOpen ? { popovertarget: menuId } : {}
+      }
+      onClick={() => {
+        if (isOpen || button.current === null) return
+        registry.set(itemsAtom, items)
+        registry.set(buttonAtom, button.current)
+      }}
+    >
+      {text ?? <Icon name="more" />}
+    </button>
   )
 }

@@ -7,6 +7,7 @@ import { dismissOutcome, outcomeAtom, report } from "../state/actions.ts"
 import { keysAtom, nearLimits, problemsEvery, troubled } from "../state/attention.ts"
 import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents, useReread } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
+import { failingAtom } from "../state/reads.ts"
 import { useAtom, useValue } from "../state/registry.ts"
 import { answerLeaving, go, leavingAtom, linkTo, type Page, pages, routeAtom } from "../state/route.ts"
 import { sessionAtom, signOut } from "../state/session.ts"
@@ -16,6 +17,7 @@ import { Dialog } from "./Dialog.tsx"
 import { countdown, number, timeOfDay } from "./format.ts"
 import { Icon, Mark } from "./Icon.tsx"
 import { Lazy, type PageView } from "./Loaded.tsx"
+import { MenuHost } from "./Menu.tsx"
 import { Preferences } from "./Preferences.tsx"
 import { useWholeTexts } from "./wholeTexts.ts"
 
@@ -88,13 +90,16 @@ const usePageKeys = (onPalette: () => void, onList: () => void): void => {
   ])
 }
 
+/** Whether events arrive, and whether everything in sight could be read. */
 const Connection = () => {
   const t = useTexts().common
   const connection = useAtom(connectionAtom)
+  const isPart = useAtom(failingAtom) > 0 && connection === "live"
+  const state = isPart ? "part" : connection
   return (
-    <p class={`connection ${connection}`} role="status" aria-label={t.connection}>
+    <p class={`connection ${state}`} role="status" aria-label={t.connection}>
       <span class="dot" aria-hidden="true" />
-      {t.connections[connection]}
+      {t.connections[state]}
     </p>
   )
 }
@@ -273,6 +278,7 @@ export const Shell = () => {
         {connection === "reconnecting" && <Stale />}
         {session.inMemory && <p class="notice warn">{t.signIn.inMemory}</p>}
         {load === undefined ? <Overview /> : <Lazy key={route.page} load={load} of={route.of} />}
+        <MenuHost />
       </main>
       <Leaving />
       {keys !== undefined && <keys.View of={keys.of} onClose={() => setKeys(undefined)} />}

@@ -1,12 +1,13 @@
 /**
  * Tables, lists of facts, and the buttons that lead through long ones.
  */
-import { type ComponentChildren, createContext } from "preact"
+import { type ComponentChildren, createContext, toChildArray } from "preact"
 import { useContext, useEffect, useState } from "preact/hooks"
 import { useTexts } from "../state/preferences.ts"
 import { choose, useQuery } from "../state/route.ts"
 import { Select } from "./Form.tsx"
 import { type Layout, LayoutContext, useLayout } from "./layout.ts"
+import { ReadContext, type Still, useStill } from "./still.ts"
 
 export interface Column {
   readonly name: string
@@ -176,31 +177,73 @@ export const Row = ({ cells, class: kind = "", onOpen }: {
 export const numbers = (...names: ReadonlyArray<string>): ReadonlyArray<Column> =>
   names.map((name) => ({ name, number: true }))
 
+type Child = ReturnType<typeof toChildArray>[number]
+
+/** What a row is known by: its key, without one its place. */
+const keyOf = (row: Child, place: number): unknown => typeof row === "object" ? row.key ?? place : place
+
+/** A quiet line that says how many changes of a list wait for the hand to leave, and shows them. */
+export const Changes = ({ changes, onTake }: { readonly changes: number; readonly onTake: () => void }) => {
+  const t = useTexts().common
+  return changes === 0
+    ? null
+    : (
+      <div class="waiting">
+        <button type="button" onClick={onTake}>{t.changes(changes)}</button>
+      </div>
+    )
+}
+
 /**
  * A table with its name and columns, in a box that scrolls when the table is too wide. `children` are its rows. If a column has
- * a width, all widths are fixed: they do not follow the contents.
+ * a width, all widths are fixed: they do not follow the contents. While the hand is at its rows, none leaves, arrives or moves.
  */
 export const Table = (
-  { bulk, busy = false, children, columns: given, compact = false, empty, name, order: ownOrder, rows, scroll = false }:
-    {
-      readonly name: string
-      readonly columns: ReadonlyArray<Column | string>
-      /** How many rows there are. */
-      readonly rows: number
-      /** Shown in place of rows when there are no rows. */
-      readonly empty: ComponentChildren
-      readonly children: ComponentChildren
-      readonly busy?: boolean
-      /** The box has a limited height and scrolls vertically too. */
-      readonly scroll?: boolean
-      /** Rows are less high. */
-      readonly compact?: boolean
-      /** What can be done with the chosen rows; covers the head but its first column. */
-      readonly bulk?: ComponentChildren
-      /** The list's own order, which its heads show while the address has none. */
-      readonly order?: Order
-    }
+  {
+    bulk,
+    busy = false,
+    children,
+    columns: given,
+    compact = false,
+    empty,
+    name,
+    order: ownOrder,
+    part,
+    rows,
+    scroll = false,
+    still
+  }: {
+    readonly name: string
+    readonly columns: ReadonlyArray<Column | string>
+    /** How many rows there are. */
+    readonly rows: number
+    /** Shown in place of rows when there are no rows. */
+    readonly empty: ComponentChildren
+    readonly children: ComponentChildren
+    readonly busy?: boolean
+    /** The box has a limited height and scrolls vertically too. */
+    readonly scroll?: boolean
+    /** Rows are less high. */
+    readonly compact?: boolean
+    /** What can be done with the chosen rows; covers the head but its first column. */
+    readonly bulk?: ComponentChildren
+    /** The list's own order, which its heads show while the address has none. */
+    readonly order?: Order
+    /** Which part of a list it shows, where neither the address nor what is read says it. */
+    readonly part?: number
+    /** How its rows hold still where what they are made of does so itself. */
+    readonly still?: Omit<Still<unknown, HTMLTableSectionElement>, "shown">
+  }
 ) => {
+  const { open: _, ...chosen } = useQuery()
+  const own = useStill<Child, HTMLTableSectionElement>(rows > 0 ? toChildArray(children) : [], keyOf, [
+    name,
+    useContext(ReadContext),
+    part,
+    JSON.stringify(chosen)
+  ])
+  const { shown } = own
+  const { changes, ref, take } = still ?? own
   const all = given.map((each): Column => typeof each === "string" ? { name: each } : each)
   const [ofPart, ofWindow] = [useContext(LayoutContext), useLayout()]
   const layout = all.some(({ rank }) => rank !== undefined) ? ofPart ?? ofWindow : "wide"
@@ -216,6 +259,7 @@ export const Table = (
       tabIndex={0}
     >
       {bulk !== undefined && <div class="bulk">{bulk}</div>}
+      <Changes changes={changes} onTake={take} />
       <table aria-label={name} aria-busy={busy} class={isFixed ? "fixed" : ""}>
         {isFixed && (
           <colgroup>
@@ -227,7 +271,7 @@ export const Table = (
             ))}
           </colgroup>
         )}
-        <thead class={rows > 0 && hasHeads ? "" : "of-empty"}>
+        <thead class={shown.length > 0 && hasHeads ? "" : "of-empty"}>
           <tr>
             {columns.map((column) =>
               layout === "cards" && column.rank === 1
@@ -241,8 +285,8 @@ export const Table = (
             )}
           </tr>
         </thead>
-        <tbody>
-          {rows > 0 ? <Shape.Provider value={{ columns: all, layout }}>{children}</Shape.Provider> : (
+        <tbody ref={ref}>
+          {shown.length > 0 ? <Shape.Provider value={{ columns: all, layout }}>{[...shown]}</Shape.Provider> : (
             <tr>
               <td class="empty" colSpan={columns.length}>{empty}</td>
             </tr>
@@ -372,7 +416,7 @@ export const LongTable = <Row extends object>({ children, columns, empty, follow
   const end = Math.min(first + rowsAtATime, rows.length)
   return (
     <>
-      <Table name={name} scroll columns={columns} rows={rows.length} empty={empty}>
+      <Table name={name} scroll columns={columns} rows={rows.length} empty={empty} part={shown}>
         {rows.slice(first, end).map((row, index) => <tr key={first + index}>{children(row)}</tr>)}
       </Table>
       {pages > 1 && (

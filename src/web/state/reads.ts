@@ -7,6 +7,7 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import * as AtomRegistry from "effect/reactivity/AtomRegistry"
 import * as Reactivity from "effect/reactivity/Reactivity"
+import { useEffect, useRef } from "preact/hooks"
 import { Admin, withServices } from "./client.ts"
 import { isRefusal } from "./failure.ts"
 import { registry } from "./registry.ts"
@@ -48,7 +49,30 @@ export const markFailed = (read: object): () => void => {
   }
 }
 
-type Read = Atom.Atom<AsyncResult.AsyncResult<unknown, unknown>>
+/** Why a read failed, in words. Each failure is an object of its own. */
+export interface Failed {
+  readonly text: string
+}
+
+/** Tries a read again after each failure of it, for as long as the view is shown. */
+export const useRetry = (failure: Failed | undefined, retry: () => void): void => {
+  const failures = useRef(0)
+  useEffect(() => {
+    if (failure === undefined) {
+      failures.current = 0
+      return
+    }
+    failures.current += 1
+    const unmark = markFailed(failures)
+    const timer = setTimeout(retry, pauseAfter(failures.current))
+    return () => {
+      unmark()
+      clearTimeout(timer)
+    }
+  }, [failure])
+}
+
+export type Read = Atom.Atom<AsyncResult.AsyncResult<unknown, unknown>>
 
 /** A read that is tried again while it is shown. What the gateway refuses as wrong stays refused. */
 const persistent = Atom.family((read: Read): Read => {
@@ -80,26 +104,29 @@ export const readOf = ((
   return read
 }) as unknown as typeof Admin.query
 
+/** The reads of these subjects that are shown. */
+const shownOf = (subjects: ReadonlyArray<Subject>): ReadonlyArray<Read> =>
+  [...registry.getNodes().values()].flatMap(({ atom, children, listeners }) =>
+    listeners.size + children.size > 0 &&
+      subjectsOf.get(atom)?.some((each) => subjects.some((subject) => subject === each)) === true
+      ? [atom as Read]
+      : []
+  )
+
+/** Resolves when a read has ended. */
+const ended = (read: Read) => Effect.exit(AtomRegistry.getResult(registry, read, { suspendOnWaiting: true }))
+
 /** The longest time that a saved change waits for the lists that show it, in milliseconds. */
 const longestArrival = 1_000
 
-/** Resolves when the reads of these subjects that are shown have ended, or after the longest time. */
-const arrival = (subjects: ReadonlyArray<Subject>): Effect.Effect<unknown> => {
-  const shown = [...registry.getNodes().values()].filter(({ atom, children, listeners }) =>
-    listeners.size + children.size > 0 &&
-    subjectsOf.get(atom)?.some((each) => subjects.some((subject) => subject === each)) === true
-  )
-  return Effect.forEach(
-    shown,
-    ({ atom }) => Effect.exit(AtomRegistry.getResult(registry, atom as Read, { suspendOnWaiting: true })),
-    { concurrency: "unbounded", discard: true }
-  ).pipe(Effect.timeoutOption(longestArrival))
-}
-
 /** Reads these subjects again wherever they are shown. Resolves when they have arrived, at most a second later. */
 export const reload = (...subjects: ReadonlyArray<Subject>): Promise<void> =>
-  Effect.runPromise(
-    Effect.ignoreCause(withServices(
-      Effect.andThen(Reactivity.invalidate(subjects), Effect.suspend(() => arrival(subjects)))
-    ))
+  Effect.andThen(
+    Reactivity.invalidate(subjects),
+    Effect.suspend(() => Effect.forEach(shownOf(subjects), ended, { concurrency: "unbounded", discard: true }))
+  ).pipe(
+    Effect.timeoutOption(longestArrival),
+    withServices,
+    Effect.ignoreCause,
+    Effect.runPromise
   )

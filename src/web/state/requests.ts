@@ -6,7 +6,7 @@ import { read } from "./actions.ts"
 import type { AdminClient, Reply, RequestItem } from "./client.ts"
 import { isMissing } from "./failure.ts"
 import { onRequests, onReset } from "./live.ts"
-import { readOf } from "./reads.ts"
+import { pauseAfter, readOf } from "./reads.ts"
 
 /** The filter of a list, as texts. An absent name or an empty text matches everything. */
 export interface RequestFilter {
@@ -82,12 +82,15 @@ export const readRequest = (id: string, signal: AbortSignal): Promise<RequestRec
     throw failure
   })
 
-/** How many requests run: the requests that were open when the page asked, updated by events. */
-export const runningAtom = Atom.make((get): number => {
+/** How many requests run: the requests that were open when the page asked, updated by events; `undefined` while that is not known. */
+export const runningAtom = Atom.make((get): number | undefined => {
   const open = new Set<string>()
   /** Requests that ended while a list is being read: the list may still contain them as open. */
   const closed = new Set<string>()
   let reading = 0
+  let isRead = false
+  let failures = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
   const ending = new AbortController()
   const update = (items: ReadonlyArray<RequestItem>) => {
     for (const { id, outcome } of items) {
@@ -98,16 +101,25 @@ export const runningAtom = Atom.make((get): number => {
         if (reading > 0) closed.add(id)
       }
     }
-    get.setSelf(open.size)
+    if (isRead) get.setSelf(open.size)
   }
   const readOpen = async () => {
+    clearTimeout(timer)
     open.clear()
     reading += 1
     try {
       const query = { status: "open", limit: 200 } as const
-      update((await read((client) => client["admin-requests"].list({ query }), ending.signal)).items)
+      const { items } = await read((client) => client["admin-requests"].list({ query }), ending.signal)
+      isRead = true
+      failures = 0
+      update(items)
     } catch {
-      // Events go on, and the next reset reads again.
+      isRead = false
+      if (!ending.signal.aborted) {
+        get.setSelf(undefined)
+        failures += 1
+        timer = setTimeout(() => void readOpen(), pauseAfter(failures))
+      }
     } finally {
       reading -= 1
       if (reading === 0) closed.clear()
@@ -115,7 +127,10 @@ export const runningAtom = Atom.make((get): number => {
   }
   get.addFinalizer(onRequests(update))
   get.addFinalizer(onReset(readOpen))
-  get.addFinalizer(() => ending.abort())
+  get.addFinalizer(() => {
+    ending.abort()
+    clearTimeout(timer)
+  })
   void readOpen()
-  return 0
+  return undefined
 })

@@ -311,7 +311,7 @@ export const en = {
     themes: { system: "System", light: "Light", dark: "Dark" },
     signOut: "Sign out",
     connection: "Connection",
-    connections: { connecting: "Connecting", live: "Live", reconnecting: "Reconnecting" },
+    connections: { connecting: "Connecting", live: "Live", part: "Live in part", reconnecting: "Reconnecting" },
     result: "Result",
     dismiss: "Dismiss",
     pages: {
@@ -373,6 +373,7 @@ export const en = {
     page: (page: number, pages: number) => `Page ${page} of ${pages}`,
     previous: "Previous page",
     next: "Next page",
+    changes: (n: number) => count(n, "change", "changes"),
     shown: (from: number, to: number, of: number) => `${from}–${to} of ${of}`
   },
   failures: {

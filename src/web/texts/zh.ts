@@ -409,7 +409,7 @@ export const zh: Texts = {
     themes: { system: "跟随系统", light: "浅色", dark: "深色" },
     signOut: "退出登录",
     connection: "连接",
-    connections: { connecting: "正在连接", live: "实时", reconnecting: "正在重连" },
+    connections: { connecting: "正在连接", live: "实时", part: "部分实时", reconnecting: "正在重连" },
     result: "结果",
     dismiss: "关闭提示",
     pages: {
@@ -470,6 +470,7 @@ export const zh: Texts = {
     page: (page, pages) => `第 ${page} 页，共 ${pages} 页`,
     previous: "上一页",
     next: "下一页",
+    changes: (n) => `${separated(n)} 项变化`,
     shown: (from, to, of) => `${from}–${to}，共 ${of}`
   },
   failures: {

@@ -112,7 +112,7 @@ export const AccountRow = (
   const { accounts: t, common } = useTexts()
   const { at, item } = useNewest(listed, listedAt)
   const name = accountName(item)
-  const action = (each: Action, text: string) => ({ text, onClick: () => onAction(each, item) })
+  const action = (each: Action, text: string) => ({ id: each, text, onClick: () => onAction(each, item) })
   return (
     <Row
       class={selected ? "chosen" : ""}

@@ -3,7 +3,7 @@
  */
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
-import { useMemo, useRef, useState } from "preact/hooks"
+import { useContext, useMemo, useRef, useState } from "preact/hooks"
 import { accountSigns, accountStates } from "../../parts/Badge.tsx"
 import { Chip } from "../../parts/Card.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
@@ -11,6 +11,7 @@ import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
+import { ReadContext, useStill } from "../../parts/still.ts"
 import { Pager, Table, useOrder } from "../../parts/Table.tsx"
 import { act } from "../../state/actions.ts"
 import type { AccountItem, Reply } from "../../state/client.ts"
@@ -87,31 +88,6 @@ interface Selection {
   readonly names: ReadonlySet<string>
 }
 
-/**
- * The accounts of a list in the order in which they were shown, as long as somebody points at them, reaches them by keyboard or has
- * chosen some: no row moves away from under the pointer. `forget` ends it.
- */
-const useHeld = (view: string | undefined, items: ReadonlyArray<AccountItem>, hasChosen: boolean) => {
-  const box = useRef<HTMLDivElement>(null)
-  const before = useRef<{ readonly view: string; readonly items: ReadonlyArray<AccountItem> } | undefined>(undefined)
-  const isHeld = hasChosen ||
-    box.current?.matches(":is(:has(tbody:hover), :has(:popover-open), :has(tbody :focus-visible))") === true
-  const { current } = before
-  const next = new Map(items.map((item) => [accountName(item), item]))
-  const shown = isHeld && current !== undefined && current.view === view && current.items.length > 0
-    ? current.items.map((item) => next.get(accountName(item)) ?? item)
-    : items
-  // The list of another view stays until that of the chosen one has arrived.
-  if (view !== undefined) before.current = { view, items: shown }
-  return {
-    box,
-    shown,
-    forget: () => {
-      before.current = undefined
-    }
-  }
-}
-
 type Open =
   | { readonly name: "note" | "organization" | "sessions"; readonly item: AccountItem }
   | { readonly name: "delete"; readonly items: ReadonlyArray<AccountItem> }
@@ -134,7 +110,9 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
   const testing = useAtom(progressAtom) !== undefined
   const withOrganizations = useUpstreamsWithOrganizations()
   const selected: ReadonlySet<string> = selection.view === view ? selection.names : new Set()
-  const { box, forget, shown } = useHeld(listedAt === undefined ? undefined : view, accounts.items, selected.size > 0)
+  // What is chosen stands for what is shown: rows that hold still are of the list itself.
+  const still = useStill<AccountItem, HTMLTableSectionElement>(accounts.items, accountName, [useContext(ReadContext)])
+  const { shown, take } = still
   const chosen = shown.filter((item) => selected.has(accountName(item)))
   const allSelected = shown.length > 0 && chosen.length === shown.length
 
@@ -172,7 +150,7 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
     )
     if (reply === undefined) return
     select(items, false)
-    if (action === "delete") forget()
+    if (action === "delete") take()
   }
 
   const change = async (action: Action, item: AccountItem) => {
@@ -195,10 +173,11 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
   )
   return (
     <>
-      <div ref={box} class={`accounts ${isSeveral ? "several" : ""}`}>
+      <div class={`accounts ${isSeveral ? "several" : ""}`}>
         <Table
           name={common.pages.accounts}
           busy={waiting}
+          still={still}
           columns={[
             {
               name: t.selectColumn,

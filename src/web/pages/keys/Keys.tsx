@@ -84,11 +84,16 @@ const KeyRow = ({ currency, item, onAction, value }: {
         <RowMenu
           of={name}
           items={[
-            { text: t.edit, onClick: () => onAction("edit") },
-            { text: shown ? t.hide : t.show, disabled: isUnknown, onClick: () => setShown(!shown) },
-            { text: t.copy, disabled: isUnknown, onClick: () => void copyText(value ?? "", t.copied(name)) },
-            { text: item.disabled ? t.enable : t.disable, onClick: () => onAction("toggle") },
-            { text: t.delete, danger: true, onClick: () => onAction("delete") }
+            { id: "edit", text: t.edit, onClick: () => onAction("edit") },
+            { id: "show", text: shown ? t.hide : t.show, disabled: isUnknown, onClick: () => setShown(!shown) },
+            {
+              id: "copy",
+              text: t.copy,
+              disabled: isUnknown,
+              onClick: () => void copyText(value ?? "", t.copied(name))
+            },
+            { id: "toggle", text: item.disabled ? t.enable : t.disable, onClick: () => onAction("toggle") },
+            { id: "delete", text: t.delete, danger: true, onClick: () => onAction("delete") }
           ]}
         />
       ]}

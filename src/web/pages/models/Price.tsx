@@ -189,6 +189,7 @@ export const PriceLines = ({ entries, model, most, priced }: {
 export const usePriceActions = (priced: ReadonlyArray<PricedTarget>, onEdit: (editing: Editing) => void) => {
   const { common, models: t } = useTexts()
   return priced.map((target) => ({
+    id: target.target,
     text: priced.length === 1 ? t.setPrice : common.actionOn(t.setPrice, target.target),
     onClick: () => onEdit({ title: target.target, names: namesFor(target) })
   }))

@@ -2,10 +2,12 @@
  * What needs attention: upstreams and accounts that do not serve, keys near a limit, and the errors of the last hour.
  */
 import type { ComponentChildren } from "preact"
-import { useRef } from "preact/hooks"
 import { AccountBadge, accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
 import { number, percent } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { useReads } from "../../parts/Loaded.tsx"
+import { useStill } from "../../parts/still.ts"
+import { Changes } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { usedText } from "../../parts/UsedText.ts"
@@ -268,54 +270,44 @@ const useSettingsGroup = (): Group => {
   }
 }
 
-/** The rows in the order of before while they are pointed at, so that nothing moves under the pointer. */
-const useHeld = (groups: ReadonlyArray<Group>) => {
-  const ref = useRef<HTMLUListElement>(null)
-  const order = useRef<ReadonlyArray<Row & { readonly page: Page }>>([])
-  const rows = groups.flatMap(({ more, page, rows: of }) => [
-    ...of.map((row) => ({ ...row, page })),
-    ...more === undefined ? [] : [{ ...more, page }]
-  ])
-  const isHeld = ref.current !== null && ref.current.matches(":hover, :focus-within")
-  const idOf = (row: Row & { readonly page: Page }) => `${row.page} ${row.id}`
-  if (isHeld) {
-    const now = new Map(rows.map((row) => [idOf(row), row]))
-    const before = new Set(order.current.map(idOf))
-    order.current = [
-      ...order.current.map((row) => now.get(idOf(row)) ?? row),
-      ...rows.filter((row) => !before.has(idOf(row)))
-    ]
-  } else order.current = rows
-  return { ref, rows: order.current }
-}
-
 export const Attention = () => {
   const t = useTexts().overview
   const pool = useAtom(poolAtom)
-  const hour = useValue(hourAtom)
+  const { reads } = useAtom(knownAtom)
+  const { failure, isRead } = useReads([upstreamsAtom, keysAtom, hourAtom, settingsAtom, ...reads])
   const [errors, callers] = useErrorGroups()
   const groups = [useUpstreamGroup(), useAccountGroup(), useKeyGroup(), errors, useSettingsGroup(), callers]
-  const { ref, rows } = useHeld(groups)
+  const all = groups.flatMap(({ more, page, rows: of }) =>
+    [...of, ...more === undefined ? [] : [more]].map((row) => ({ ...row, page }))
+  )
+  const { changes, ref, shown: rows, take } = useStill<Row & { readonly page: Page }, HTMLUListElement>(
+    all,
+    ({ id, page }) => `${page} ${id}`,
+    []
+  )
   const keyCount = useValue(keysAtom)?.total ?? 0
-  const isKnown = pool !== undefined && hour !== undefined
   return (
     <Section name={t.attention}>
+      {failure}
       {rows.length === 0
-        ? isKnown && (
+        ? pool !== undefined && isRead && failure === null && (
           <p class="card">
             <Badge sign="✓" tone="good" text={t.nothing} />
           </p>
         )
         : (
-          <ul class="card rows live" ref={ref}>
-            {rows.map((row, index) => (
-              <li key={`${row.page} ${row.id}`} class={row.page === "callers" ? "muted" : ""}>
-                <span class={`hint ${rows[index - 1]?.page === row.page ? "sr-only" : ""}`}>{t.kinds[row.page]}</span>
-                <a class="what" href={row.link} title={row.name}>{row.name}</a>
-                <div class="why">{row.what}</div>
-              </li>
-            ))}
-          </ul>
+          <div>
+            <Changes changes={changes} onTake={take} />
+            <ul class="card rows live" ref={ref}>
+              {rows.map((row, index) => (
+                <li key={`${row.page} ${row.id}`} class={row.page === "callers" ? "muted" : ""}>
+                  <span class={`hint ${rows[index - 1]?.page === row.page ? "sr-only" : ""}`}>{t.kinds[row.page]}</span>
+                  <a class="what" href={row.link} title={row.name}>{row.name}</a>
+                  <div class="why">{row.what}</div>
+                </li>
+              ))}
+            </ul>
+          </div>
         )}
       {keyCount > keysRead && <p class="hint">{t.keysLookedAt(number(keysRead))}</p>}
     </Section>

@@ -3,6 +3,7 @@
  */
 import { duration } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { Loading } from "../../parts/Loaded.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { clockAtom, queueAtom } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
@@ -20,12 +21,19 @@ const Queue = () => {
   const waiters = queue?.waiters ?? []
   const since = Math.max(0, useAtom(clockAtom) - (queue?.at ?? 0))
   const waiting = queue?.waiting ?? 0
+  if (queue === undefined) {
+    return (
+      <Section name={t.queue}>
+        <Loading />
+      </Section>
+    )
+  }
   return (
     <Section
       name={t.queue}
       actions={
         <a class={`live ${waiting > 0 ? "badge warn" : ""}`} href={linkTo("requests", undefined, { outcome: "open" })}>
-          {t.waitingOf(waiting, queue?.max_queue_size ?? 0)}
+          {t.waitingOf(waiting, queue.max_queue_size)}
         </a>
       }
     >

@@ -2,6 +2,7 @@
  * The keys and the models that cost most today, or are used most where there are no prices.
  */
 import { Section } from "../../parts/Heading.tsx"
+import { useReads } from "../../parts/Loaded.tsx"
 import { useReread } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
@@ -29,10 +30,13 @@ const Leading = ({ by, name }: { readonly by: "key" | "model"; readonly name: st
 
 export const Leaders = () => {
   const { common, overview: t } = useTexts()
-  const hasAny = (useValue(useToday("key"))?.rows.length ?? 0) > 0
-  if (!hasAny) return null
+  const [keys, models] = [useToday("key"), useToday("model")]
+  const hasAny = (useValue(keys)?.rows.length ?? 0) > 0
+  const { failure } = useReads([keys, models])
+  if (!hasAny) return failure === null ? null : <Section name={t.today}>{failure}</Section>
   return (
     <Section name={t.today}>
+      {failure}
       <div class="halves">
         <Leading by="key" name={common.pages.keys} />
         <Leading by="model" name={common.pages.models} />

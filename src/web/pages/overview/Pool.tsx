@@ -5,7 +5,7 @@ import { useState } from "preact/hooks"
 import { AccountBadge, accountSigns, type AccountState, stateOf } from "../../parts/Badge.tsx"
 import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
-import { Loading } from "../../parts/Loaded.tsx"
+import { Loading, useReads } from "../../parts/Loaded.tsx"
 import { poolAtom, type PoolNow, type Received } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
@@ -84,9 +84,12 @@ export const Pool = () => {
   const { overview: t, states } = useTexts()
   const pool = useAtom(poolAtom)
   const running = useAtom(runningAtom)
-  const { failedTests, isAll, items } = useAtom(knownAtom)
+  const { failedTests, isAll, items, reads } = useAtom(knownAtom)
   const upstreams = useValue(upstreamsAtom)?.upstreams
-  if (pool === undefined || upstreams === undefined) return <Loading />
+  const { failure, isRead } = useReads([upstreamsAtom, ...reads])
+  if (pool === undefined || upstreams === undefined) {
+    return <Section name={t.pool}>{failure ?? <Loading />}</Section>
+  }
   const standIns = upstreams.filter(({ needs_accounts }) => !needs_accounts)
   const counts = countsOf(pool, standIns)
   const all = counts.reduce((sum, [, count]) => sum + count, 0)
@@ -96,10 +99,13 @@ export const Pool = () => {
       actions={
         <p class="live pool-use">
           <a href={linkTo("accounts")}>{t.slotsInUse(pool.in_use, pool.global_max_inflight)}</a>
-          <a href={linkTo("requests", undefined, { outcome: "open" })}>{t.runningNow(running)}</a>
+          {running !== undefined && (
+            <a href={linkTo("requests", undefined, { outcome: "open" })}>{t.runningNow(running)}</a>
+          )}
         </p>
       }
     >
+      {failure}
       <div class="card pool">
         <ul class="counts">
           {[...counts, ["failed", failedTests] as const].map(([state, count]) => (
@@ -122,7 +128,7 @@ export const Pool = () => {
             ))}
           </div>
         )}
-        {all === 0 && standIns.length === 0 && (
+        {isRead && all === 0 && standIns.length === 0 && (
           <p class="hint">
             {t.noAccounts} <a href={linkTo("accounts")}>{t.addAccounts}</a>
           </p>

@@ -4,6 +4,7 @@
 import { useMemo } from "preact/hooks"
 import { duration, number, percent, when } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { useReads } from "../../parts/Loaded.tsx"
 import { Spark } from "../../parts/Spark.tsx"
 import { Row, Table } from "../../parts/Table.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
@@ -21,7 +22,7 @@ const mostShown = 20
 /** How often the requests of a day are read again, in milliseconds. */
 const readEvery = 30_000
 
-/** The hours of each upstream. */
+/** The hours of each upstream, `undefined` until they are read, and where they are read. */
 const useHours = () => {
   const end = endOfHour(Date.now())
   const usage = useMemo(
@@ -33,15 +34,16 @@ const useHours = () => {
   )
   useReread(usage, readEvery)
   const rows = useValue(usage)?.rows
-  return useMemo(() => {
-    const byName = Map.groupBy(rows ?? [], ({ upstream }) => upstream ?? "")
-    return (name: string) => hoursOf(byName.get(name) ?? [], end)
+  const hoursOfUpstream = useMemo(() => {
+    const byName = rows === undefined ? undefined : Map.groupBy(rows, ({ upstream }) => upstream ?? "")
+    return (name: string) => byName === undefined ? undefined : hoursOf(byName.get(name) ?? [], end)
   }, [rows, end])
+  return { usage, hoursOfUpstream }
 }
 
 const UpstreamRow = ({ hours, item }: {
   readonly item: UpstreamItem
-  readonly hours: ReturnType<typeof hoursOf>
+  readonly hours: ReturnType<typeof hoursOf> | undefined
 }) => {
   const { common, nouns, overview: t } = useTexts()
   const { in_use, last_5m, max_inflight, name, waiting } = item
@@ -59,14 +61,16 @@ const UpstreamRow = ({ hours, item }: {
             </a>
           ),
         last_5m.p95_ms === null ? "–" : duration(last_5m.p95_ms),
-        <Spark
-          name={t.hoursOf(name)}
-          bars={hours.map(({ all, at, failed }) => ({
-            all,
-            failed,
-            title: nouns.hour(when(at), number(all), number(failed))
-          }))}
-        />,
+        hours === undefined ? "–" : (
+          <Spark
+            name={t.hoursOf(name)}
+            bars={hours.map(({ all, at, failed }) => ({
+              all,
+              failed,
+              title: nouns.hour(when(at), number(all), number(failed))
+            }))}
+          />
+        ),
         common.of(number(in_use), number(max_inflight)),
         number(waiting)
       ]}
@@ -77,10 +81,16 @@ const UpstreamRow = ({ hours, item }: {
 export const UpstreamRows = () => {
   const { common, overview: t, upstreams: u } = useTexts()
   const upstreams = useValue(upstreamsAtom)?.upstreams ?? []
-  const hoursOfUpstream = useHours()
-  if (upstreams.length === 0) return null
+  const { hoursOfUpstream, usage } = useHours()
+  const { failure } = useReads([upstreamsAtom, usage])
+  if (upstreams.length === 0) {
+    return failure === null
+      ? null
+      : <Section name={common.pages.upstreams}>{failure}</Section>
+  }
   return (
     <Section name={common.pages.upstreams}>
+      {failure}
       <Table
         name={common.pages.upstreams}
         columns={[

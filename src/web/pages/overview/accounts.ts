@@ -8,7 +8,7 @@ import { useEffect } from "preact/hooks"
 import type { AccountItem } from "../../state/client.ts"
 import { type Received, receivedAtom } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
-import { readOf, reload } from "../../state/reads.ts"
+import { type Read, readOf, reload } from "../../state/reads.ts"
 
 const pageSize = 100
 const pages = [1, 2, 3, 4] as const
@@ -28,19 +28,23 @@ interface Listed {
   readonly at: number
 }
 
-/** All accounts in their order; `undefined` for a pool of more than `mostCells`, and while they are loaded. */
-const listedAtom = Atom.make((get): ReadonlyArray<Listed> | undefined => {
-  const items: Array<Listed> = []
-  for (const atom of pageAtoms) {
-    const result = get(atom)
-    const reply = Option.getOrUndefined(AsyncResult.value(result))
-    if (reply === undefined || reply.total > mostCells) return undefined
-    const at = AsyncResult.isSuccess(result) ? result.timestamp : 0
-    for (const item of reply.items) items.push({ item, at })
-    if (items.length >= reply.total) return items
+/** All accounts in their order; `undefined` for a pool of more than `mostCells`, and while they are loaded. `reads` are the pages that count. */
+const listedAtom = Atom.make(
+  (get): { readonly all: ReadonlyArray<Listed> | undefined; readonly reads: Known["reads"] } => {
+    const items: Array<Listed> = []
+    const reads: Array<Read> = []
+    for (const atom of pageAtoms) {
+      reads.push(atom)
+      const result = get(atom)
+      const reply = Option.getOrUndefined(AsyncResult.value(result))
+      if (reply === undefined || reply.total > mostCells) return { all: undefined, reads }
+      const at = AsyncResult.isSuccess(result) ? result.timestamp : 0
+      for (const item of reply.items) items.push({ item, at })
+      if (items.length >= reply.total) break
+    }
+    return { all: items, reads }
   }
-  return items
-})
+)
 
 /** The accounts that are known, the newest state of each. `isAll`: these are all accounts of the pool. */
 export interface Known {
@@ -48,6 +52,8 @@ export interface Known {
   readonly isAll: boolean
   /** How many accounts failed their last test, whatever their state. */
   readonly failedTests: number
+  /** The reads that this comes from. */
+  readonly reads: ReadonlyArray<Read>
 }
 
 /** What the first page counts. */
@@ -57,13 +63,14 @@ const failedTestsAtom = Atom.make((get): number =>
 
 export const knownAtom = Atom.make((get): Known => {
   const received = get(receivedAtom)
-  const listed = get(listedAtom)
+  const { all, reads } = get(listedAtom)
   const failedTests = get(failedTestsAtom)
-  if (listed === undefined) return { failedTests, items: [...received.values()], isAll: false }
+  if (all === undefined) return { failedTests, items: [...received.values()], isAll: false, reads }
   return {
     failedTests,
+    reads,
     isAll: true,
-    items: listed.map(({ at, item }) => {
+    items: all.map(({ at, item }) => {
       const newer = received.get(accountName(item))
       return newer !== undefined && newer.at > at ? { item: { ...item, ...newer.item }, at: newer.at } : { item, at }
     })

@@ -4,6 +4,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks"
+import { follow } from "../../parts/follow.ts"
 import { countdown, dateTime, duration, number, zoneName } from "../../parts/format.ts"
 import { Icon } from "../../parts/Icon.tsx"
 import { useTexts, zoneAtom } from "../../state/preferences.ts"
@@ -96,8 +97,8 @@ const Chip = ({ children, chosen, name, onRemove }: {
   const [isOpen, setOpen] = useState(false)
   useLayoutEffect(() => {
     if (!isOpen || popup.current === null || button.current === null) return
-    place(popup.current, button.current)
     popup.current.querySelector<HTMLElement>("input, button")?.focus()
+    return follow(popup.current, button.current, place)
   }, [isOpen])
   const remove = () => {
     onRemove()
@@ -142,12 +143,14 @@ const Chip = ({ children, chosen, name, onRemove }: {
 
 type FacetValue = RequestFacets["facets"][FacetName][number]
 
-const FacetChip = ({ busy, counts, filter, name, query }: {
+const FacetChip = ({ busy, counts, failure, filter, name, query }: {
   readonly name: FacetName
   readonly filter: string
   readonly query: Query
   /** `undefined` until they are loaded. */
   readonly counts: ReadonlyArray<FacetValue> | undefined
+  /** Why they could not be loaded. */
+  readonly failure: string | undefined
   /** The counts are of other filters. */
   readonly busy: boolean
 }) => {
@@ -192,7 +195,7 @@ const FacetChip = ({ busy, counts, filter, name, query }: {
               onEnter={close}
             />
           )}
-          {counts === undefined ? <p class="empty">{common.loading}</p> : (
+          {counts === undefined ? <p class="empty">{failure ?? common.loading}</p> : (
             <ul aria-busy={busy}>
               {values.map(({ count, name: keyName, value }) => (
                 <li key={value}>
@@ -285,7 +288,7 @@ const TimeChip = ({ query }: { readonly query: Query }) => {
 }
 
 /** The chips. `counts` are of the requests that match the filters. */
-export const Filters = ({ query, shown: { counts, isOther } }: {
+export const Filters = ({ query, shown: { counts, failure, isOther } }: {
   readonly query: Query
   readonly shown: Shown<RequestFacets>
 }) => {
@@ -312,6 +315,7 @@ export const Filters = ({ query, shown: { counts, isOther } }: {
             filter={filter}
             query={query}
             counts={counts?.facets[name]}
+            failure={failure}
             busy={isOther}
           />
         ))}

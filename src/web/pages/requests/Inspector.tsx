@@ -9,6 +9,7 @@ import { openConversation } from "../../playground/state.ts"
 import { failureText } from "../../state/failure.ts"
 import { onRequests, onReset } from "../../state/live.ts"
 import { useTexts } from "../../state/preferences.ts"
+import { type Failed, useRetry } from "../../state/reads.ts"
 import { readRequest, type RequestRecord } from "../../state/requests.ts"
 import { go, linkTo } from "../../state/route.ts"
 import { Bill } from "./Bill.tsx"
@@ -25,7 +26,7 @@ import { Verdict } from "./Verdict.tsx"
 /** The record. Reloaded on each event about it, and every second while it is open, because frames cause no events. */
 const useRecord = (id: string) => {
   const [record, setRecord] = useState<RequestRecord>()
-  const [failure, setFailure] = useState<string>()
+  const [failure, setFailure] = useState<Failed>()
   const [gone, setGone] = useState(false)
   const [tries, setTries] = useState(0)
   useEffect(() => {
@@ -47,7 +48,7 @@ const useRecord = (id: string) => {
           setFailure(undefined)
         }
       } catch (reason) {
-        if (!ending.signal.aborted) setFailure(failureText(reason))
+        if (!ending.signal.aborted) setFailure({ text: failureText(reason) })
       }
       timer = setTimeout(() => {
         reading = false
@@ -70,7 +71,9 @@ const useRecord = (id: string) => {
       stopReset()
     }
   }, [id, tries])
-  return { record, failure, gone, retry: () => setTries(tries + 1) }
+  const retry = () => setTries((count) => count + 1)
+  useRetry(failure, retry)
+  return { record, failure: failure?.text, gone, retry }
 }
 
 interface Shown {

@@ -10,6 +10,7 @@ import { Icon } from "../../parts/Icon.tsx"
 import { LayoutContext, useLayout, useMedia } from "../../parts/layout.ts"
 import { LoadFailure, Skeleton } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
+import { isHeld } from "../../parts/still.ts"
 import { Row, Table, useOrder } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
 import type { RequestItem } from "../../state/client.ts"
@@ -251,14 +252,13 @@ const List = () => {
   const box = useRef<HTMLDivElement>(null)
   const [paused, setPaused] = useState(false)
   const hasRoom = useMedia(roomForDrawer)
-  const isHeld = () => {
+  const isStill = () => {
     if (box.current === null || box.current.querySelector(".row-link") === null) return false
-    return scrollY > scrolledFrom || box.current.matches(":hover") ||
-      box.current.querySelector("tbody")?.contains(document.activeElement) === true ||
+    return scrollY > scrolledFrom || box.current.matches(":hover") || isHeld(box.current.querySelector("tbody")) ||
       (box.current.querySelector(".table-box")?.scrollTop ?? 0) > 0
   }
   const order = useOrder(sorts)
-  const { failure, isOther, page, reload, showHeld } = useList(query, order, paused, isHeld)
+  const { failure, isOther, page, reload, showHeld } = useList(query, order, paused, isStill)
   const counts = useCounts(query, countRequests)
   const histogram = useCounts(query, readHistogram)
   const open = query["open"]
@@ -278,7 +278,7 @@ const List = () => {
     scrollTo(0, 0)
   }
   const release = () => {
-    if (paused || isHeld() || page === undefined) return
+    if (paused || isStill() || page === undefined) return
     if (page.outdated && query["text"] === undefined) reload()
     else if (page.held.size > 0) showHeld()
   }
@@ -312,6 +312,7 @@ const List = () => {
           of={t.columns}
           text={t.columns}
           items={extraColumns.map((name) => ({
+            id: name,
             text: t.extras[name],
             checked: added.includes(name),
             onClick: () =>

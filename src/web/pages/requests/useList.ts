@@ -4,6 +4,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks"
 import { failureText } from "../../state/failure.ts"
 import { onRequests, onReset } from "../../state/live.ts"
+import { type Failed, useRetry } from "../../state/reads.ts"
 import { listRequests, type RequestFilter, type RequestOrder } from "../../state/requests.ts"
 import type { Query } from "../../state/route.ts"
 import { filterOf, narrowed } from "./filter.ts"
@@ -19,7 +20,7 @@ export const useList = (query: Query, order: RequestOrder | undefined, paused: b
   const wanted = `${cursor} ${narrowing} ${order?.sort} ${order?.order}`
   const [tries, setTries] = useState(0)
   const [shown, setShown] = useState<{ readonly of: string; readonly page: ShownPage }>()
-  const [failure, setFailure] = useState<string>()
+  const [failure, setFailure] = useState<Failed>()
   const filter = useMemo(() => filterOf(query, Date.now()), [narrowing, tries])
   const reload = () => setTries((count) => count + 1)
   const update = (change: (page: ShownPage) => ShownPage) =>
@@ -33,7 +34,7 @@ export const useList = (query: Query, order: RequestOrder | undefined, paused: b
         setFailure(undefined)
       },
       (reason: unknown) => {
-        if (!loading.signal.aborted) setFailure(failureText(reason))
+        if (!loading.signal.aborted) setFailure({ text: failureText(reason) })
       }
     )
     return () => loading.abort()
@@ -57,11 +58,13 @@ export const useList = (query: Query, order: RequestOrder | undefined, paused: b
     }
   }, [filter, wanted, paused])
 
+  useRetry(failure, reload)
+
   return {
     page: shown?.page,
     /** What is shown is of other filters or another place. */
     isOther: shown !== undefined && shown.of !== wanted,
-    failure,
+    failure: failure?.text,
     filter,
     reload,
     /** Shows everything that was held. */
@@ -76,6 +79,8 @@ export interface Shown<Counts> {
   readonly counts: Counts | undefined
   /** They are of other filters. */
   readonly isOther: boolean
+  /** Why they could not be counted again. */
+  readonly failure: string | undefined
 }
 
 /** What is counted of the requests of the filters; counted again while requests change, unless the server would have to search texts. */
@@ -84,6 +89,8 @@ export const useCounts = <Counts>(
   count: (filter: RequestFilter, signal: AbortSignal) => Promise<Counts>
 ): Shown<Counts> => {
   const [shown, setShown] = useState<{ readonly of: string; readonly counts: Counts }>()
+  const [failure, setFailure] = useState<Failed>()
+  const [tries, setTries] = useState(0)
   const narrowing = JSON.stringify(narrowed(query))
   useEffect(() => {
     const ending = new AbortController()
@@ -91,10 +98,12 @@ export const useCounts = <Counts>(
     const start = () => {
       isChanged = false
       count(filterOf(query, Date.now()), ending.signal).then(
-        (counts) => setShown({ of: narrowing, counts }),
-        () => {
-          // The list reports why the gateway does not answer; the next count may succeed.
-          isChanged = true
+        (counts) => {
+          setShown({ of: narrowing, counts })
+          setFailure(undefined)
+        },
+        (reason: unknown) => {
+          if (!ending.signal.aborted) setFailure({ text: failureText(reason) })
         }
       )
     }
@@ -110,6 +119,7 @@ export const useCounts = <Counts>(
       clearInterval(timer)
       stop()
     }
-  }, [narrowing])
-  return { counts: shown?.counts, isOther: shown !== undefined && shown.of !== narrowing }
+  }, [narrowing, tries])
+  useRetry(failure, () => setTries((count) => count + 1))
+  return { counts: shown?.counts, isOther: shown !== undefined && shown.of !== narrowing, failure: failure?.text }
 }

@@ -130,16 +130,19 @@ const RouteTable = ({ onDelete, onEdit, onRehearse, routes, upstreams }: {
               of={name}
               items={[
                 {
+                  id: "edit",
                   text: t.edit,
                   onClick: () =>
                     onEdit(name, route)
                 },
                 {
+                  id: "rehearse",
                   text: t.rehearse,
                   onClick: () =>
                     onRehearse(name, route)
                 },
                 {
+                  id: "delete",
                   text: t.delete,
                   danger: true,
                   apart: true,
@@ -182,11 +185,13 @@ const Implied = ({ onAdd, onRehearse, routes, upstreams }: {
               of={name}
               items={[
                 {
+                  id: "add",
                   text: t.add,
                   onClick: () =>
                     onAdd(route)
                 },
                 {
+                  id: "rehearse",
                   text: t.rehearse,
                   onClick: () =>
                     onRehearse(name, route)

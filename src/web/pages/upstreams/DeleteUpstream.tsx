@@ -8,12 +8,13 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo, useState } from "preact/hooks"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Failure, TextField, useWork } from "../../parts/Form.tsx"
+import { useReads } from "../../parts/Loaded.tsx"
 import { call, report } from "../../state/actions.ts"
 import { causeText, isConflict } from "../../state/failure.ts"
 import { accountName } from "../../state/names.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { readOf, reload } from "../../state/reads.ts"
-import { useAtom } from "../../state/registry.ts"
+import { useAtom, useValue } from "../../state/registry.ts"
 import { routesAtom, type UpstreamItem } from "../../state/upstreams.ts"
 import { partsOf, targetText } from "../routes/choice.ts"
 import { changedBy } from "./EditUpstream.tsx"
@@ -32,9 +33,9 @@ const shownAccounts = 12
 /** More accounts than this ask for their number to be typed. */
 const manyAccounts = 10
 
-/** The accounts of an upstream: the first ones by name, and how many there are. */
-const useAccounts = (upstream: string) => {
-  const atom = useMemo(
+/** Reads the accounts of an upstream: the first ones by name, and how many there are. */
+const useAccounts = (upstream: string) =>
+  useMemo(
     () =>
       readOf("admin-accounts", "list", {
         query: { upstream, page_size: shownAccounts },
@@ -42,8 +43,6 @@ const useAccounts = (upstream: string) => {
       }),
     [upstream]
   )
-  return Option.getOrUndefined(AsyncResult.value(useAtom(atom)))
-}
 
 export const DeleteUpstream = ({ item, onClose }: {
   readonly item: UpstreamItem
@@ -54,7 +53,9 @@ export const DeleteUpstream = ({ item, onClose }: {
   const [refusal, setRefusal] = useState<string>()
   const [isRefused, setRefused] = useState(false)
   const routes = useNaming(name)
-  const accounts = useAccounts(name)
+  const reading = useAccounts(name)
+  const accounts = useValue(reading)
+  const { failure } = useReads([routesAtom, reading])
   const [typed, setTyped] = useState("")
   const word = accounts !== undefined && accounts.total > manyAccounts ? String(accounts.total) : undefined
   const isNamed = isRefused || routes.length > 0 || (accounts?.total ?? 0) > 0
@@ -75,6 +76,7 @@ export const DeleteUpstream = ({ item, onClose }: {
     <Dialog name={common.actionOn(common.delete, name)} onClose={onClose}>
       <p>{t.deleteAsk}</p>
       {item.in_use > 0 && <p>{t.deleteRunning(item.in_use)}</p>}
+      {failure}
       <Failure text={refusal} />
       {accounts !== undefined && accounts.total > 0 && (
         <>

@@ -71,10 +71,17 @@ const UpstreamRow = ({ item, onDelete, onEdit }: {
           key="menu"
           of={name}
           items={[
-            { text: enabled ? t.disable : t.enable, disabled: busy, onClick: toggle },
-            { text: t.test, disabled: isTesting, onClick: test },
-            { text: t.edit, onClick: onEdit },
-            { text: t.delete, danger: true, apart: true, disabled: name === defaultUpstream, onClick: onDelete }
+            { id: "toggle", text: enabled ? t.disable : t.enable, disabled: busy, onClick: toggle },
+            { id: "test", text: t.test, disabled: isTesting, onClick: test },
+            { id: "edit", text: t.edit, onClick: onEdit },
+            {
+              id: "delete",
+              text: t.delete,
+              danger: true,
+              apart: true,
+              disabled: name === defaultUpstream,
+              onClick: onDelete
+            }
           ]}
         />
       ]}

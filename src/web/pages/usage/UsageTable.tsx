@@ -284,8 +284,8 @@ export const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonl
                   key="menu"
                   of={nameOf(row, first)}
                   items={[
-                    { text: t.itsRequests, onClick: () => follow(requestsOf(row, groups, choice)) },
-                    ...link === undefined ? [] : [{ text: t.itsPage, onClick: () => follow(link) }]
+                    { id: "requests", text: t.itsRequests, onClick: () => follow(requestsOf(row, groups, choice)) },
+                    ...link === undefined ? [] : [{ id: "page", text: t.itsPage, onClick: () => follow(link) }]
                   ]}
                 />
               ]}
@@ -293,6 +293,8 @@ export const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonl
           )
         })}
         <Row
+          // No row of groups: each of theirs has one line less.
+          key={"\n".repeat(groups.length)}
           class="totals"
           cells={[
             ...groups.map((_, index) => index === 0 ? t.all : ""),
