@@ -27,22 +27,37 @@ type LiveEvent = typeof AdminEvent.Type
 const hasList = (page: Watched["page"]) =>
   page.waitForResponse((response) => response.url().includes("/admin/requests?"))
 
-/** Opens a page whose first connection sends these events, without their ids, and closes; the next connection is to the gateway. */
-const openAfter = async (
+/**
+ * Opens a page whose first connection for events gets this text once it is `ready`, and then ends; the next connection is to the gateway. All
+ * connections pass the same handler: a browser that stops to hand them over loses requests that are under way.
+ */
+const openWithEvents = async (
   route: string,
-  events: ReadonlyArray<LiveEvent>,
+  text: string,
   ready: (page: Watched["page"]) => Promise<unknown> = () => Promise.resolve()
 ): Promise<Watched> => {
   const watched = await open(browser, `${gateway.url}/console/#/${route}`)
-  const isReady = ready(watched.page)
-  const text = events.map(({ data, event }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("")
-  await watched.page.route(
-    "**/admin/events",
-    (asked) => isReady.then(() => asked.fulfill({ contentType: "text/event-stream", body: text })),
-    { times: 1 }
-  )
-  return watched
+  const { page } = watched
+  const isReady = ready(page)
+  let connections = 0
+  await page.route("**/admin/events", async (asked) => {
+    connections++
+    if (connections > 1) return asked.continue()
+    await isReady
+    return asked.fulfill({ contentType: "text/event-stream", body: text })
+  })
+  return {
+    ...watched,
+    close: async () => {
+      await page.unrouteAll({ behavior: "ignoreErrors" })
+      await watched.close()
+    }
+  }
 }
+
+/** The text of events without their ids. */
+const textOf = (events: ReadonlyArray<LiveEvent>): string =>
+  events.map(({ data, event }) => `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`).join("")
 
 describe("the console after a reconnection", () => {
   it("drops accounts that are no longer in use", async () => {
@@ -76,7 +91,10 @@ describe("the console after a reconnection", () => {
       changed: [account],
       more: false
     }
-    const { close, page } = await openAfter("overview", [{ event: "pool", id: "1", data: pool }])
+    const { close, page } = await openWithEvents(
+      "overview",
+      textOf([{ event: "pool", id: "1", data: pool }])
+    )
     let asked = 0
     const again = page.waitForResponse((response) => response.url().endsWith("/admin/events") && ++asked === 2)
     await signIn(page)
@@ -86,24 +104,24 @@ describe("the console after a reconnection", () => {
   })
 
   it("reloads the list of requests after an incomplete event", async () => {
-    const { close, page } = await openAfter("requests", [{
-      event: "requests",
-      id: "1",
-      data: { items: [], more: true }
-    }], hasList)
+    const { close, page } = await openWithEvents(
+      "requests",
+      textOf([{ event: "requests", id: "1", data: { items: [], more: true } }]),
+      hasList
+    )
     let asked = 0
     const again = page.waitForRequest((request) => request.url().includes("/admin/requests?") && ++asked === 2)
     await signIn(page)
     await again
     await close()
   })
+
   it("reloads the list of requests after an event that it does not understand", async () => {
-    const watched = await open(browser, `${gateway.url}/console/#/requests`)
-    const { close, page } = watched
-    const text = "event: requests\ndata: {\"items\":[{\"id\":1}],\"more\":false}\n\n"
-    await page.route("**/admin/events", (asked) => asked.fulfill({ contentType: "text/event-stream", body: text }), {
-      times: 1
-    })
+    const { close, page } = await openWithEvents(
+      "requests",
+      "event: requests\ndata: {\"items\":[{\"id\":1}],\"more\":false}\n\n",
+      hasList
+    )
     let asked = 0
     const again = page.waitForRequest((request) => request.url().includes("/admin/requests?") && ++asked === 2)
     await signIn(page)

@@ -113,7 +113,7 @@ describe("a change by somebody else", () => {
     await setRoutes({ qwen3: ["gpu/qwen3", "hosted/qwen3"] })
     await rowOf("Routes", "qwen3").waitFor()
     await button("1 change").waitFor()
-    assert.deepStrictEqual(await tableOf(implied).getByRole("rowheader").allTextContents(), ["llama", "qwen3"])
+    assert.deepStrictEqual(await tableOf(implied).getByRole("rowheader").allTextContents(), ["qwen3", "llama"])
     await button("1 change").click()
     await rowOf(implied, "qwen3").waitFor({ state: "detached" })
   })

@@ -142,8 +142,10 @@ export const RowMenu = ({ disabled = false, items, of, text }: {
         // A press while its own menu is open closes it: the browser does so for a button with this target alone.
         ...isOpen ? { popovertarget: menuId } : {}
       }
-      onClick={() => {
+      onClick={(event) => {
         if (isOpen || button.current === null) return
+        // The button gets its target before the browser looks for one: this press must not close what it opens.
+        event.preventDefault()
         registry.set(itemsAtom, items)
         registry.set(buttonAtom, button.current)
       }}

@@ -3,7 +3,7 @@
  * selected something there, no row leaves, arrives or moves. The values in the rows go on changing.
  */
 import { createContext, type RefObject } from "preact"
-import { useEffect, useReducer, useRef } from "preact/hooks"
+import { useLayoutEffect, useReducer, useRef } from "preact/hooks"
 
 /** The read whose value is shown: the rows of another one are another list. */
 export const ReadContext = createContext<unknown>(undefined)
@@ -75,7 +75,7 @@ export const useStill = <Row, Rows extends Element>(
     : rows
   before.current = { rows: shown, view }
   const changes = shown === rows ? 0 : changesBetween(shown.map(keyOf), [...next.keys()])
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (changes === 0) return
     const look = () => {
       // What the event changes is known after it.
