@@ -112,7 +112,12 @@ export const AccountRow = (
   const { accounts: t, common } = useTexts()
   const { at, item } = useNewest(listed, listedAt)
   const name = accountName(item)
-  const action = (each: Action, text: string) => ({ id: each, text, onClick: () => onAction(each, item) })
+  const action = (each: Action, text: string) => ({
+    id: each,
+    text,
+    disabled: busy,
+    onClick: () => onAction(each, item)
+  })
   return (
     <Row
       class={selected ? "chosen" : ""}
@@ -157,10 +162,9 @@ export const AccountRow = (
         ...useWorkCells(item),
         <RowMenu
           of={name}
-          disabled={busy}
           items={[
             action("toggle", item.disabled ? t.enable : t.disable),
-            { ...action("test", t.test), disabled: testing },
+            { ...action("test", t.test), disabled: busy || testing },
             action("note", t.note),
             ...(hasOrganizations ? [action("organization", t.organization)] : []),
             { ...action("sessions", t.clear), danger: true, apart: true },

@@ -7,6 +7,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hook
 import { follow } from "../../parts/follow.ts"
 import { countdown, dateTime, duration, number, zoneName } from "../../parts/format.ts"
 import { Icon } from "../../parts/Icon.tsx"
+import { useStill } from "../../parts/still.ts"
 import { useTexts, zoneAtom } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
 import type { RequestFacets } from "../../state/requests.ts"
@@ -178,6 +179,7 @@ const FacetChip = ({ busy, counts, failure, filter, name, query }: {
   const values = [...(isListed ? [] : [{ value: exact, name: null, count: 0 }]), ...counts ?? []]
     .filter((each) => `${text(each.value, each.name)} ${each.value}`.toLowerCase().includes(part.toLowerCase()))
   const most = Math.max(1, ...values.map(({ count }) => count))
+  const { ref, shown } = useStill<FacetValue, HTMLUListElement>(values, ({ value }) => value, [wanted])
   const remove = () => narrow({ [filter]: "" })
   return (
     <Chip
@@ -196,8 +198,8 @@ const FacetChip = ({ busy, counts, failure, filter, name, query }: {
             />
           )}
           {counts === undefined ? <p class="empty">{failure ?? common.loading}</p> : (
-            <ul aria-busy={busy}>
-              {values.map(({ count, name: keyName, value }) => (
+            <ul ref={ref} aria-busy={busy}>
+              {shown.map(({ count, name: keyName, value }) => (
                 <li key={value}>
                   <button
                     type="button"
@@ -216,7 +218,7 @@ const FacetChip = ({ busy, counts, failure, filter, name, query }: {
                   </button>
                 </li>
               ))}
-              {values.length === 0 && <li class="empty">{t.noValues}</li>}
+              {shown.length === 0 && <li class="empty">{t.noValues}</li>}
             </ul>
           )}
         </>
@@ -301,14 +303,19 @@ export const Filters = ({ query, shown: { counts, failure, isOther } }: {
   const chips = facets.filter(([name, filter]) =>
     given[filter] !== undefined || (counts?.facets[name].length ?? 0) >= (least[name] ?? 0)
   )
+  const { ref, shown } = useStill<(typeof facets)[number], HTMLDivElement>(
+    chips,
+    ([name]) => name,
+    [JSON.stringify(given)]
+  )
   return (
     <div class="chips" role="group" aria-label={t.filters}>
       <button type="button" class="toggle" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         {t.filtersUsed(used)}
       </button>
-      <div class={`all ${isOpen ? "open" : ""}`}>
+      <div ref={ref} class={`all ${isOpen ? "open" : ""}`}>
         <TimeChip query={query} />
-        {chips.map(([name, filter]) => (
+        {shown.map(([name, filter]) => (
           <FacetChip
             key={name}
             name={name}

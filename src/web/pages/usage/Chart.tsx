@@ -19,6 +19,7 @@ import {
   when,
   zoneName
 } from "../../parts/format.ts"
+import { useStill } from "../../parts/still.ts"
 import { themeAtom, useTexts, zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { isLine, type MeasureName, type Part, type Stack, topsOf } from "./rows.ts"
@@ -91,8 +92,20 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
   const [isolated, setIsolated] = useState<string>()
   /** The place under the pointer. */
   const [pointed, setPointed] = useState<number>()
+  /** A range is being chosen: a chart that is drawn anew would end that. */
+  const [isDragged, setDragged] = useState(false)
+  useEffect(() => {
+    if (!isDragged) return
+    const end = () => setDragged(false)
+    addEventListener("mouseup", end)
+    return () => removeEventListener("mouseup", end)
+  }, [isDragged])
+  const drawn = useRef("")
   // A reply with the same content leaves the chart, and what is hovered in it, as it is.
-  const content = JSON.stringify([stack.times, stack.parts.map((part) => [nameOf(part), part.values, part.total])])
+  const content = isDragged
+    ? drawn.current
+    : JSON.stringify([stack.times, stack.parts.map((part) => [nameOf(part), part.values, part.total])])
+  drawn.current = content
   const whole = useMemo(() => stack, [content])
   const partColour = useColours(whole.parts)
   const shown = useMemo(() => {
@@ -100,6 +113,7 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
     return alone.length === 0 ? whole : { ...whole, parts: alone }
   }, [whole, isolated])
   const { text, tick } = textsFor(measure, currency)
+  const legend = useStill<Part, HTMLDivElement>(whole.parts, idOf, [unit, measure])
   useEffect(() => {
     const element = place.current
     if (element === null) return
@@ -203,9 +217,9 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
   }
   return (
     <div class="card chart">
-      <div ref={place} aria-hidden="true" />
-      <div class="actions" role="group" aria-label={t.legend}>
-        {whole.parts.map((part) => {
+      <div ref={place} aria-hidden="true" onMouseDown={() => setDragged(true)} />
+      <div ref={legend.ref} class="actions" role="group" aria-label={t.legend}>
+        {legend.shown.map((part) => {
           const id = idOf(part)
           return (
             <Chip key={id} pressed={id === isolated} onClick={() => setIsolated(id === isolated ? undefined : id)}>
