@@ -1,8 +1,9 @@
 /**
- * The console's entry: the sign-in form, or the page of the route.
+ * The console's entry: the sign-in form, or the page of the route. When the gateway ends the session, the page stays below a dialog that
+ * signs in again.
  */
 import { render } from "preact"
-import { SignIn } from "./pages/SignIn.tsx"
+import { SignIn, SignInAgain } from "./pages/SignIn.tsx"
 import { Shell } from "./parts/Shell.tsx"
 import { restorePreferences } from "./state/preferences.ts"
 import { useAtom } from "./state/registry.ts"
@@ -11,7 +12,13 @@ import { restoreSession, sessionAtom } from "./state/session.ts"
 const Console = () => {
   const session = useAtom(sessionAtom)
   if (session.state === "unknown") return null
-  return session.state === "in" ? <Shell /> : <SignIn ended={session.ended} />
+  if (session.state === "out" && !session.ended) return <SignIn />
+  return (
+    <>
+      <Shell />
+      {session.ended && <SignInAgain />}
+    </>
+  )
 }
 
 await Promise.all([restorePreferences(), restoreSession()])

@@ -53,13 +53,24 @@ describe("journeys at the console", () => {
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
   })
 
-  it("an ended session leads to the sign-in form, and back to the page", async () => {
+  it("an ended session asks above the page, which keeps what was typed, and goes on", async () => {
     await signedIn("keys")
+    await button("New key").click()
+    await dialog("New key").getByRole("textbox", { name: "Name", exact: true }).fill("half typed")
     await admin("/admin/settings/password", { method: "POST", body: JSON.stringify({ new_password: "long enough" }) })
-    await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
-    await page.getByText("The session has ended.").waitFor()
+    await dialog("Sign in").getByText("The session has ended.").waitFor()
+    for (const _ of [1, 2]) await page.keyboard.press("Escape")
+    await dialog("Sign in").waitFor()
     await signIn(page, "long enough")
-    await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor()
+    await dialog("Sign in").waitFor({ state: "detached" })
+    assert.strictEqual(
+      await dialog("New key").getByRole("textbox", { name: "Name", exact: true }).inputValue(),
+      "half typed"
+    )
+    await button("Create key").click()
+    await page.getByRole("dialog", { name: "half typed is ready" }).waitFor()
+    // What the page shows is read and updated again.
+    await page.getByRole("status", { name: "Connection" }).getByText("Live", { exact: true }).waitFor()
   })
 
   it("accounts: an account is added after a preview, noted, disabled, searched, tested and deleted", async () => {

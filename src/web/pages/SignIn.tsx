@@ -1,23 +1,24 @@
 /**
- * The sign-in form.
+ * The sign-in form, as a page, and as a dialog above the page whose session has ended.
  */
+import type { ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
+import { Dialog } from "../parts/Dialog.tsx"
 import { Failure, Field, Form } from "../parts/Form.tsx"
 import { leaveStart } from "../parts/Heading.tsx"
 import { Preferences } from "../parts/Preferences.tsx"
 import { useTexts } from "../state/preferences.ts"
 import { signIn } from "../state/session.ts"
 
-/** `ended`: the previous session was ended by the gateway. */
-export const SignIn = ({ ended }: { readonly ended: boolean }) => {
+/** The field of the key and the button below it. `children` stand above; `class` is the form's. */
+const KeyForm = ({ children, class: kind = "" }: {
+  readonly class?: string
+  readonly children: (isRefused: boolean) => ComponentChildren
+}) => {
   const t = useTexts()
   const field = useRef<HTMLInputElement>(null)
   const [failure, setFailure] = useState<string>()
-  useEffect(() => {
-    document.title = `${t.signIn.title} – ${t.common.product}`
-    field.current?.focus()
-  }, [t])
-  useEffect(leaveStart, [])
+  useEffect(() => field.current?.focus(), [])
   const submit = async () => {
     setFailure(undefined)
     const reason = await signIn(field.current?.value ?? "")
@@ -25,33 +26,63 @@ export const SignIn = ({ ended }: { readonly ended: boolean }) => {
     if (reason !== undefined) field.current?.select()
   }
   return (
+    <Form class={kind} onSubmit={submit}>
+      {(busy) => (
+        <>
+          {children(failure !== undefined)}
+          {!globalThis.isSecureContext && <p class="notice warn">{t.signIn.inMemory}</p>}
+          <Field label={t.signIn.key}>
+            <input
+              ref={field}
+              type="password"
+              autocomplete="current-password"
+              required
+              aria-invalid={failure !== undefined}
+              aria-describedby="sign-in-hint"
+            />
+          </Field>
+          <p class="hint" id="sign-in-hint">{t.signIn.hint}</p>
+          <Failure text={failure} />
+          <button type="submit" class="primary" disabled={busy}>{t.signIn.submit}</button>
+        </>
+      )}
+    </Form>
+  )
+}
+
+/** The page of who is not signed in. */
+export const SignIn = () => {
+  const t = useTexts()
+  useEffect(() => {
+    document.title = `${t.signIn.title} – ${t.common.product}`
+  }, [t])
+  useEffect(leaveStart, [])
+  return (
     <div class="sign-in">
       <main>
-        <Form class="card" onSubmit={submit}>
-          {(busy) => (
+        <KeyForm class="card">
+          {() => (
             <>
               <p class="brand">{t.common.product}</p>
               <h1>{t.signIn.title}</h1>
-              {ended && failure === undefined && <p class="notice" role="status">{t.signIn.ended}</p>}
-              {!globalThis.isSecureContext && <p class="notice warn">{t.signIn.inMemory}</p>}
-              <Field label={t.signIn.key}>
-                <input
-                  ref={field}
-                  type="password"
-                  autocomplete="current-password"
-                  required
-                  aria-invalid={failure !== undefined}
-                  aria-describedby="sign-in-hint"
-                />
-              </Field>
-              <p class="hint" id="sign-in-hint">{t.signIn.hint}</p>
-              <Failure text={failure} />
-              <button type="submit" class="primary" disabled={busy}>{t.signIn.submit}</button>
             </>
           )}
-        </Form>
+        </KeyForm>
         <Preferences />
       </main>
     </div>
+  )
+}
+
+/** Signing in again after the gateway ended the session: the page below keeps what was typed, chosen and opened. Nothing else closes it. */
+export const SignInAgain = () => {
+  const t = useTexts()
+  const [closed, setClosed] = useState(0)
+  return (
+    <Dialog key={closed} name={t.signIn.title} onClose={() => setClosed(closed + 1)}>
+      <KeyForm class="stack">
+        {(isRefused) => !isRefused && <p class="notice" role="status">{t.signIn.ended}</p>}
+      </KeyForm>
+    </Dialog>
   )
 }

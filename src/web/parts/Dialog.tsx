@@ -39,6 +39,10 @@ export const Dialog = ({ children, name, onClose, wide = false }: {
         event.preventDefault()
         onClose()
       }}
+      onClose={() => {
+        // A browser may close it although its cancelling was prevented. One that was removed closes too.
+        if (ref.current?.isConnected === true) onClose()
+      }}
     >
       <h2 id={id}>{name}</h2>
       {children}

@@ -1,14 +1,14 @@
 /**
  * The frame of every page: navigation, connection, preferences, and the outcome of the last action.
  */
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useReducer, useRef, useState } from "preact/hooks"
 import { Overview } from "../pages/overview/Overview.tsx"
-import { dismissOutcome, outcomeAtom, report } from "../state/actions.ts"
+import { dismissOutcome, type Outcome, outcomeAtom, report } from "../state/actions.ts"
 import { keysAtom, nearLimits, problemsEvery, troubled } from "../state/attention.ts"
-import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents, useReread } from "../state/live.ts"
+import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents, resetLists, useReread } from "../state/live.ts"
 import { useTexts } from "../state/preferences.ts"
-import { failingAtom } from "../state/reads.ts"
-import { useAtom, useValue } from "../state/registry.ts"
+import { failingAtom, readAllAgain } from "../state/reads.ts"
+import { registry, useAtom, useValue } from "../state/registry.ts"
 import { answerLeaving, go, leavingAtom, linkTo, type Page, pages, routeAtom } from "../state/route.ts"
 import { sessionAtom, signOut } from "../state/session.ts"
 import { letterOf, type Shortcut, shortcutsNow, useKeys, useShortcuts } from "../state/shortcuts.ts"
@@ -19,6 +19,7 @@ import { Icon, Mark } from "./Icon.tsx"
 import { Lazy, type PageView } from "./Loaded.tsx"
 import { MenuHost } from "./Menu.tsx"
 import { Preferences } from "./Preferences.tsx"
+import { isHeld } from "./still.ts"
 import { useWholeTexts } from "./wholeTexts.ts"
 
 /** Pages are loaded when they are first shown. */
@@ -104,16 +105,21 @@ const Connection = () => {
   )
 }
 
-const Outcome = () => {
+/** How an action ended. What failed stays; what succeeded goes after 10 seconds, unless the hand is at it. */
+const Toast = ({ onGone, outcome }: { readonly outcome: Outcome; readonly onGone: () => void }) => {
   const t = useTexts().common
-  const outcome = useAtom(outcomeAtom)
+  const toast = useRef<HTMLParagraphElement>(null)
   useEffect(() => {
-    if (outcome === undefined || outcome.failed) return
-    const timer = setTimeout(dismissOutcome, 10_000)
+    if (outcome.failed) return
+    const end = () => {
+      if (isHeld(toast.current)) timer = setTimeout(end, 1_000)
+      else onGone()
+    }
+    let timer = setTimeout(end, 10_000)
     // What is done next on the page makes the last outcome old news, unless it offers to take it back.
     const content = outcome.undo === undefined ? document.getElementById("content") : null
     const pressed = ({ target }: Event) => {
-      if (!(target instanceof Element) || target.closest("dialog") === null) dismissOutcome()
+      if (!(target instanceof Element) || target.closest("dialog") === null) onGone()
     }
     content?.addEventListener("pointerdown", pressed)
     return () => {
@@ -121,9 +127,9 @@ const Outcome = () => {
       content?.removeEventListener("pointerdown", pressed)
     }
   }, [outcome])
-  const toast = outcome !== undefined && (
+  return (
     <p
-      key={outcome.count}
+      ref={toast}
       class={`toast ${outcome.failed ? "bad" : "good"}`}
       {...outcome.failed ? { role: "alert" } : {}}
     >
@@ -133,22 +139,45 @@ const Outcome = () => {
           type="button"
           class="quiet"
           onClick={() => {
-            dismissOutcome()
+            onGone()
             outcome.undo?.()
           }}
         >
           {t.undo}
         </button>
       )}
-      <button type="button" class="quiet" aria-label={t.dismiss} onClick={dismissOutcome}>
+      <button type="button" class="quiet" aria-label={t.dismiss} onClick={onGone}>
         <Icon name="close" />
       </button>
     </p>
   )
+}
+
+/** The last outcome, and beside it the one before, while the hand is at its offer to take it back. */
+const Outcomes = () => {
+  const t = useTexts().common
+  const outcome = useAtom(outcomeAtom)
+  const box = useRef<HTMLDivElement>(null)
+  const last = useRef(outcome)
+  const [, redraw] = useReducer<number, void>((count) => count + 1, 0)
+  const kept = useRef<Outcome>(undefined)
+  if (outcome !== last.current) {
+    if (outcome !== undefined && last.current?.undo !== undefined && isHeld(box.current)) kept.current = last.current
+    last.current = outcome
+  }
+  const release = () => {
+    kept.current = undefined
+    redraw()
+  }
+  const succeeded = [kept.current, outcome].flatMap((each) => each?.failed === false ? [each] : [])
   return (
     <div class="outcome">
-      <div role="status" aria-label={t.result}>{outcome?.failed === false && toast}</div>
-      {outcome?.failed === true && toast}
+      <div ref={box} role="status" aria-label={t.result}>
+        {succeeded.map((each) => (
+          <Toast key={each.count} outcome={each} onGone={each === outcome ? dismissOutcome : release} />
+        ))}
+      </div>
+      {outcome?.failed === true && <Toast key={outcome.count} outcome={outcome} onGone={dismissOutcome} />}
     </div>
   )
 }
@@ -230,13 +259,23 @@ export const Shell = () => {
   }
   usePageKeys(openPalette, openKeys)
   useWholeTexts()
+  const isIn = session.state === "in"
+  const hasEnded = useRef(false)
   useEffect(() => {
+    if (!isIn) return
+    // What was refused meanwhile is read again.
+    if (hasEnded.current) {
+      readAllAgain()
+      resetLists()
+    }
+    hasEnded.current = true
     const reading = new AbortController()
     void readEvents(reading.signal)
     return () => reading.abort()
-  }, [])
+  }, [isIn])
   useEffect(() => {
-    if (shown.current !== route.page) dismissOutcome()
+    // An offer to take something back holds on every page.
+    if (shown.current !== route.page && registry.get(outcomeAtom)?.undo === undefined) dismissOutcome()
     shown.current = route.page
   }, [route.page])
   const leave = async () => {
@@ -268,7 +307,7 @@ export const Shell = () => {
           <kbd aria-hidden="true">Ctrl K</kbd>
         </button>
         <Navigation current={route.page} />
-        <Outcome />
+        <Outcomes />
         <div class="foot">
           <Preferences />
           <button type="button" class="quiet" onClick={() => void leave()}>{t.common.signOut}</button>

@@ -69,6 +69,9 @@ export const onReset = (listener: () => void): () => void => {
   return () => void resetListeners.delete(listener)
 }
 
+/** Events were missed: views that follow them are read again. */
+export const resetLists = (): void => resetListeners.forEach((listener) => listener())
+
 const receivePool = (pool: PoolNow): void => {
   registry.set(poolAtom, pool)
   if (pool.changed.length === 0) return
@@ -113,7 +116,7 @@ let reset: ReturnType<typeof setTimeout> | undefined
 const resetSoon = (): void => {
   reset ??= setTimeout(() => {
     reset = undefined
-    resetListeners.forEach((listener) => listener())
+    resetLists()
   }, 1_000)
 }
 
@@ -137,7 +140,7 @@ const receive = ({ data, event, id = "" }: Sse.Event): void => {
     case "config":
       return receiveRevision(decoded.data.revision)
     case "reset":
-      return resetListeners.forEach((listener) => listener())
+      return resetLists()
     case "session_ended":
       return signedOut()
   }

@@ -100,18 +100,23 @@ export const readOf = ((
   request: { readonly reactivityKeys?: ReadonlyArray<Subject> }
 ) => {
   const read = persistent(Admin.query(group, endpoint, request as never) as Read)
-  if (request.reactivityKeys !== undefined) subjectsOf.set(read, request.reactivityKeys)
+  subjectsOf.set(read, request.reactivityKeys ?? [])
   return read
 }) as unknown as typeof Admin.query
 
+/** The reads that are shown, each with its subjects. */
+const shownReads = (): ReadonlyArray<readonly [read: Read, subjects: ReadonlyArray<unknown>]> =>
+  [...registry.getNodes().values()].flatMap(({ atom, children, listeners }) => {
+    const subjects = subjectsOf.get(atom)
+    return subjects !== undefined && listeners.size + children.size > 0 ? [[atom as Read, subjects]] : []
+  })
+
 /** The reads of these subjects that are shown. */
 const shownOf = (subjects: ReadonlyArray<Subject>): ReadonlyArray<Read> =>
-  [...registry.getNodes().values()].flatMap(({ atom, children, listeners }) =>
-    listeners.size + children.size > 0 &&
-      subjectsOf.get(atom)?.some((each) => subjects.some((subject) => subject === each)) === true
-      ? [atom as Read]
-      : []
-  )
+  shownReads().flatMap(([read, of]) => subjects.some((subject) => of.includes(subject)) ? [read] : [])
+
+/** Reads everything that is shown again. */
+export const readAllAgain = (): void => shownReads().forEach(([read]) => registry.refresh(read))
 
 /** Resolves when a read has ended. */
 const ended = (read: Read) => Effect.exit(AtomRegistry.getResult(registry, read, { suspendOnWaiting: true }))

@@ -14,7 +14,7 @@ export interface Session {
   readonly inMemory: boolean
   /** The admin key was generated and changes with every start of the gateway. */
   readonly generatedKey: boolean
-  /** The gateway ended the session; the sign-in form says so. */
+  /** The gateway ended the session: who signs in again goes on where it ended. */
   readonly ended: boolean
 }
 

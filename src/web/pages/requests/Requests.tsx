@@ -267,6 +267,13 @@ const List = () => {
     box.current?.querySelector<HTMLElement>(".row-link[aria-current]")?.focus()
   }
   useRowKeys(box, open, close)
+  const isBeside = open !== undefined && hasRoom
+  useEffect(() => {
+    // Beside the drawer rows are of another height.
+    if (isBeside) {
+      box.current?.querySelector(".row-link[aria-current]")?.closest("tr")?.scrollIntoView({ block: "nearest" })
+    }
+  }, [open, isBeside])
   useEffect(() => {
     if (open !== undefined && !hasRoom) location.replace(linkTo("requests", open))
   }, [open, hasRoom])
@@ -290,7 +297,6 @@ const List = () => {
   const currency = useCurrency()
   const added = addedColumns(query)
   const texts = useTexts()
-  const isBeside = open !== undefined && hasRoom
   const isWide = useLayout() === "wide" && !isBeside
   const columns = columnsOf(
     texts,
