@@ -1,10 +1,13 @@
 /**
  * Dialogs: the browser's own, which keep the focus inside and give it back.
  */
-import type { ComponentChildren } from "preact"
-import { useEffect, useId, useRef, useState } from "preact/hooks"
+import { type ComponentChildren, createContext } from "preact"
+import { useContext, useEffect, useId, useRef, useState } from "preact/hooks"
 import { useTexts } from "../state/preferences.ts"
 import { Failure, Form, type ReadField, useWork } from "./Form.tsx"
+
+/** Whether what the dialogs here change was deleted by somebody else. */
+export const GoneContext = createContext(false)
 
 /** A dialog that is open while it is drawn. Escape calls `onClose`. */
 export const Dialog = ({ children, name, onClose, wide = false }: {
@@ -15,6 +18,8 @@ export const Dialog = ({ children, name, onClose, wide = false }: {
 }) => {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
+  const isGone = useContext(GoneContext)
+  const t = useTexts()
   useEffect(() => {
     const dialog = ref.current
     if (dialog === null) return
@@ -45,6 +50,7 @@ export const Dialog = ({ children, name, onClose, wide = false }: {
       }}
     >
       <h2 id={id}>{name}</h2>
+      {isGone && <p class="notice warn" role="alert">{t.nouns.gone}</p>}
       {children}
     </dialog>
   )

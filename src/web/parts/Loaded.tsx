@@ -83,7 +83,8 @@ export const useReads = (
 
 /**
  * An atom's value when it is loaded. The previous value stays while the next one loads, and is dimmed while it is the value of
- * another atom, such as another range. When reloading fails, it stays below the reason, with everything that was typed into it.
+ * another atom, such as another range. When the next one or reloading fails, it stays below the reason, with everything that was chosen in it
+ * or typed into it.
  */
 export const Loaded = <A, E>({ atom, children, failed, rows }: {
   readonly atom: Atom.Atom<AsyncResult.AsyncResult<A, E>>
@@ -106,8 +107,13 @@ export const Loaded = <A, E>({ atom, children, failed, rows }: {
     ? failed?.(Cause.squash(result.cause)) ??
       <LoadFailure text={causeText(result.cause)} onRetry={() => registry.refresh(atom)} />
     : null
-  if (failure !== null && Option.isNone(value)) return failure
-  if (Option.isNone(last.current)) return rows === undefined ? <Loading /> : <Skeleton rows={rows} />
+  if (Option.isNone(last.current)) {
+    return failure !== null
+      ? failure
+      : rows === undefined
+      ? <Loading />
+      : <Skeleton rows={rows} />
+  }
   return (
     <>
       {failure}

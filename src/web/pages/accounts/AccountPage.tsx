@@ -20,7 +20,7 @@ import { registry, useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { useUpstreamsWithOrganizations } from "../../state/upstreams.ts"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
-import { Gone } from "../nouns/Gone.tsx"
+import { Gone, Last } from "../nouns/Gone.tsx"
 import { State, useNewest } from "./AccountRow.tsx"
 import { changedBy, MarkDialog, SessionsDialog } from "./dialogs.tsx"
 import { progressAtom, runTests } from "./tests.ts"
@@ -41,7 +41,8 @@ const change = (
     subjects: changedBy
   })
 
-const Account = ({ item: listed, listedAt }: {
+const Account = ({ isGone, item: listed, listedAt }: {
+  readonly isGone: boolean
   readonly item: AccountItem
   /** When it was read, in milliseconds of the page's clock. */
   readonly listedAt: number
@@ -55,7 +56,7 @@ const Account = ({ item: listed, listedAt }: {
   const upstream = item.upstream ?? defaultUpstream
   const name = accountName(item)
   const close = () => setOpen(undefined)
-  return (
+  const page = () => (
     <>
       <Heading name={identifier}>
         <a class="button" href={linkTo("accounts")}>{t.allAccounts}</a>
@@ -116,6 +117,11 @@ const Account = ({ item: listed, listedAt }: {
         <Touched of={{ account: hash }} by="key" name={t.key} linkOf={({ value }) => linkTo("keys", value)} />
       </div>
       <LastFailures requests={{ account: `"${name}"` }} />
+    </>
+  )
+  return (
+    <>
+      {isGone ? <Gone page="accounts" /> : page()}
       {(open === "note" || open === "organization") && <MarkDialog item={item} mark={open} onClose={close} />}
       {open === "sessions" && <SessionsDialog item={item} onClose={close} />}
       {open === "delete" && (
@@ -131,7 +137,6 @@ const Account = ({ item: listed, listedAt }: {
 const mostRead = 100
 
 export const AccountPage = ({ name }: { readonly name: string }) => {
-  const { common } = useTexts()
   const identifier = name.slice(name.indexOf("/") + 1)
   const list = useMemo(
     () =>
@@ -147,14 +152,13 @@ export const AccountPage = ({ name }: { readonly name: string }) => {
       {({ items }) => {
         const item = items.find((each) => accountName(each) === name)
         const result = registry.get(list)
-        return item === undefined
-          ? (
-            <>
-              <Heading name={common.pages.accounts} />
-              <Gone page="accounts" />
-            </>
-          )
-          : <Account item={item} listedAt={result._tag === "Success" ? result.timestamp : 0} />
+        return (
+          <Last item={item} page="accounts">
+            {(last, isGone) => (
+              <Account item={last} isGone={isGone} listedAt={result._tag === "Success" ? result.timestamp : 0} />
+            )}
+          </Last>
+        )
       }}
     </Loaded>
   )

@@ -16,7 +16,7 @@ import { readOf } from "../../state/reads.ts"
 import { linkTo } from "../../state/route.ts"
 import { useAcceptedKeys } from "../configuration.tsx"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
-import { Gone } from "../nouns/Gone.tsx"
+import { Gone, Last } from "../nouns/Gone.tsx"
 import { Access } from "./Access.tsx"
 import { EditKey } from "./KeyForm.tsx"
 import { DeleteKey, KeyState, requestsOf, setDisabled, Used } from "./KeyParts.tsx"
@@ -49,8 +49,67 @@ const About = ({ item }: { readonly item: KeyItem }) => {
   )
 }
 
+const Shown = ({ item, onOpen, value }: {
+  readonly item: KeyItem
+  /** The key itself, if the page knows it. */
+  readonly value: string | undefined
+  readonly onOpen: (dialog: "edit" | "delete") => void
+}) => {
+  const { keys: t, nouns } = useTexts()
+  const { id } = item
+  const name = item.name ?? item.preview
+  return (
+    <>
+      <Heading name={name}>
+        <a class="button" href={linkTo("keys")}>{t.allKeys}</a>
+        <button
+          type="button"
+          disabled={value === undefined}
+          onClick={() => void copyText(value ?? "", t.copied(name))}
+        >
+          {t.copy}
+        </button>
+        <button type="button" onClick={() => onOpen("edit")}>{t.edit}</button>
+        <button type="button" onClick={() => setDisabled(item, !item.disabled, t)}>
+          {item.disabled ? t.enable : t.disable}
+        </button>
+        <button type="button" class="danger" onClick={() => onOpen("delete")}>{t.delete}</button>
+      </Heading>
+      <div class="halves">
+        <Card>
+          <About item={item} />
+        </Card>
+        <Section name={t.limits} class="card">
+          <Used item={item} />
+        </Section>
+      </div>
+      <Day of={{ key: id }} requests={{ key: `"${id}"` }} />
+      <div class="halves">
+        <Touched
+          of={{ key: id }}
+          by="model"
+          name={t.modelsOf}
+          linkOf={({ value }) => linkTo("models", value)}
+        />
+        <Touched
+          of={{ key: id }}
+          by="upstream"
+          name={t.upstream}
+          linkOf={({ value: upstream }) => linkTo("upstreams", upstream)}
+        />
+      </div>
+      <LastFailures requests={{ key: `"${id}"` }} />
+      {value !== undefined && (
+        <details class="card">
+          <summary>{nouns.access}</summary>
+          <Access keyText={value} model={item.models?.[0]} isUsed={item.usage.last_used_at !== null} />
+        </details>
+      )}
+    </>
+  )
+}
+
 export const KeyPage = ({ id }: { readonly id: string }) => {
-  const { common, keys: t, nouns } = useTexts()
   const [open, setOpen] = useState<"edit" | "delete">()
   const value = keyOfId(useAcceptedKeys() ?? noKeys, id)
   // So that a dialog opens immediately.
@@ -63,69 +122,17 @@ export const KeyPage = ({ id }: { readonly id: string }) => {
   const close = () => setOpen(undefined)
   return (
     <Loaded atom={list} rows={8}>
-      {({ items }) => {
-        const item = items.find((each) => each.id === id)
-        if (item === undefined) {
-          return (
+      {({ items }) => (
+        <Last item={items.find((each) => each.id === id)} page="keys">
+          {(item, isGone) => (
             <>
-              <Heading name={common.pages.keys} />
-              <Gone page="keys" />
+              {isGone ? <Gone page="keys" /> : <Shown item={item} value={value} onOpen={setOpen} />}
+              {open === "edit" && <EditKey item={item} onClose={close} />}
+              {open === "delete" && <DeleteKey item={item} onClose={close} />}
             </>
-          )
-        }
-        const name = item.name ?? item.preview
-        return (
-          <>
-            <Heading name={name}>
-              <a class="button" href={linkTo("keys")}>{t.allKeys}</a>
-              <button
-                type="button"
-                disabled={value === undefined}
-                onClick={() => void copyText(value ?? "", t.copied(name))}
-              >
-                {t.copy}
-              </button>
-              <button type="button" onClick={() => setOpen("edit")}>{t.edit}</button>
-              <button type="button" onClick={() => setDisabled(item, !item.disabled, t)}>
-                {item.disabled ? t.enable : t.disable}
-              </button>
-              <button type="button" class="danger" onClick={() => setOpen("delete")}>{t.delete}</button>
-            </Heading>
-            <div class="halves">
-              <Card>
-                <About item={item} />
-              </Card>
-              <Section name={t.limits} class="card">
-                <Used item={item} />
-              </Section>
-            </div>
-            <Day of={{ key: id }} requests={{ key: `"${id}"` }} />
-            <div class="halves">
-              <Touched
-                of={{ key: id }}
-                by="model"
-                name={t.modelsOf}
-                linkOf={({ value }) => linkTo("models", value)}
-              />
-              <Touched
-                of={{ key: id }}
-                by="upstream"
-                name={t.upstream}
-                linkOf={({ value: upstream }) => linkTo("upstreams", upstream)}
-              />
-            </div>
-            <LastFailures requests={{ key: `"${id}"` }} />
-            {value !== undefined && (
-              <details class="card">
-                <summary>{nouns.access}</summary>
-                <Access keyText={value} model={item.models?.[0]} isUsed={item.usage.last_used_at !== null} />
-              </details>
-            )}
-            {open === "edit" && <EditKey item={item} onClose={close} />}
-            {open === "delete" && <DeleteKey item={item} onClose={close} />}
-          </>
-        )
-      }}
+          )}
+        </Last>
+      )}
     </Loaded>
   )
 }

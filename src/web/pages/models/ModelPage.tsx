@@ -87,7 +87,6 @@ const Shown = ({ currency, model, onEdit, prices, targets }: {
 }
 
 export const ModelPage = ({ id }: { readonly id: string }) => {
-  const { common } = useTexts()
   const [editing, setEditing] = useState<Editing>()
   const list = useMemo(
     () =>
@@ -103,21 +102,24 @@ export const ModelPage = ({ id }: { readonly id: string }) => {
         const model = models.find((each) => each.id === id)
         // An alias counts as what it stands for.
         if (model !== undefined && model.stands_for !== null) return <ModelPage key={id} id={model.stands_for} />
-        if (model === undefined) {
-          return (
-            <>
-              <Heading name={common.pages.models} />
-              <Gone page="models" />
-            </>
-          )
-        }
         return (
           <Loaded atom={fieldsAtom}>
             {({ entries: { prices: units } }) => (
               <Loaded atom={pricesAtom}>
                 {({ prices, targets }) => (
+                  // A price has a name of its own: one that is edited stays when the model is gone.
                   <>
-                    <Shown model={model} currency={currency} prices={prices} targets={targets} onEdit={setEditing} />
+                    {model === undefined
+                      ? <Gone page="models" />
+                      : (
+                        <Shown
+                          model={model}
+                          currency={currency}
+                          prices={prices}
+                          targets={targets}
+                          onEdit={setEditing}
+                        />
+                      )}
                     {editing !== undefined && (
                       <EditPrice
                         units={units}

@@ -41,13 +41,18 @@ export const TypedFilter = ({ name, onEnter, onText, value, ...rest }: {
 }) => {
   const [typed, setTyped] = useState(value)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  /** What was applied last: what comes back of it later does not replace what is typed meanwhile. */
+  const applied = useRef(value)
   useEffect(() => {
-    if (value !== typed.trim()) setTyped(value)
+    if (value === applied.current) return
+    applied.current = value
+    setTyped(value)
   }, [value])
   useEffect(() => () => clearTimeout(timer.current), [])
   const apply = (text: string) => {
     clearTimeout(timer.current)
-    if (text.trim() !== value) onText(text.trim())
+    applied.current = text.trim()
+    if (applied.current !== value) onText(applied.current)
   }
   return (
     <input

@@ -16,7 +16,7 @@ import { useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { routesAtom, type UpstreamItem, upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
-import { Gone } from "../nouns/Gone.tsx"
+import { Gone, Last } from "../nouns/Gone.tsx"
 import { partsOf, targetText } from "../routes/choice.ts"
 import { DeleteUpstream } from "./DeleteUpstream.tsx"
 import { EditUpstream } from "./EditUpstream.tsx"
@@ -44,14 +44,14 @@ const Names = ({ linkOf, names }: {
   )
 }
 
-const Upstream = ({ item }: { readonly item: UpstreamItem }) => {
+const Upstream = ({ isGone, item }: { readonly item: UpstreamItem; readonly isGone: boolean }) => {
   const { common, upstreams: t } = useTexts()
   const [open, setOpen] = useState<"edit" | "delete">()
   const { busy, isTesting, test, toggle } = useUpstreamActions(item)
   const routes = useRoutes(item.name)
   const { base_url, driver, enabled, in_use, last_5m, max_inflight, models, name, proxy, waiting } = item
   const close = () => setOpen(undefined)
-  return (
+  const page = () => (
     <>
       <Heading name={name}>
         <a class="button" href={linkTo("upstreams")}>{t.allUpstreams}</a>
@@ -119,6 +119,11 @@ const Upstream = ({ item }: { readonly item: UpstreamItem }) => {
         />
       </div>
       <LastFailures requests={{ upstream: name }} />
+    </>
+  )
+  return (
+    <>
+      {isGone ? <Gone page="upstreams" /> : page()}
       {open === "edit" && <EditUpstream item={item} onClose={close} />}
       {open === "delete" && <DeleteUpstream item={item} onClose={close} />}
     </>
@@ -126,23 +131,16 @@ const Upstream = ({ item }: { readonly item: UpstreamItem }) => {
 }
 
 export const UpstreamPage = ({ name }: { readonly name: string }) => {
-  const { common } = useTexts()
   useCurrentUpstreams()
   // So that a dialog opens immediately.
   useFields("upstreams")
   return (
     <Loaded atom={upstreamsAtom} rows={8}>
-      {({ upstreams }) => {
-        const item = upstreams.find((each) => each.name === name)
-        return item === undefined
-          ? (
-            <>
-              <Heading name={common.pages.upstreams} />
-              <Gone page="upstreams" />
-            </>
-          )
-          : <Upstream item={item} />
-      }}
+      {({ upstreams }) => (
+        <Last item={upstreams.find((each) => each.name === name)} page="upstreams">
+          {(item, isGone) => <Upstream item={item} isGone={isGone} />}
+        </Last>
+      )}
     </Loaded>
   )
 }

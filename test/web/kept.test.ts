@@ -1,0 +1,106 @@
+/**
+ * What is kept at the console when something else changes, in Chromium: forms, chosen rows, and lists whose next view cannot be read.
+ */
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import type { Page } from "playwright-core"
+import { sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { adminOf, controls, openSignedIn, useBrowser, type Watched } from "./support.ts"
+
+const browser = useBrowser()
+const key = "a-key-that-is-deleted"
+const id = keyId(key, sha256Hex)
+const server = { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { qwen3: "a" } }
+let gateway: RunningGateway
+let watched: Watched
+let page: Page
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    upstream: { driver: "embedded" },
+    upstreams: { gpu: server },
+    keys: [businessKey, key],
+    key_records: { [id]: { name: "Team" } },
+    accounts: [{ upstream: "gpu", token: "secret", email: "ada@example.com" }]
+  })
+})
+beforeEach(() => async () => {
+  await page.unrouteAll({ behavior: "ignoreErrors" })
+  await watched.close()
+})
+afterAll(() => gateway.stop())
+
+const admin = adminOf(() => gateway)
+const { button } = controls(() => page)
+const start = async (route: string) => {
+  watched = await openSignedIn(browser(), gateway.url, route)
+  ;({ page } = watched)
+}
+
+describe("a form", () => {
+  it.each([
+    { page: `keys/${id}`, opens: "Edit", field: "Name", deletes: `/admin/keys/${id}` },
+    {
+      page: "accounts/gpu%2Fada%40example.com",
+      opens: "Note",
+      field: "Note",
+      deletes: "/admin/accounts/gpu%2Fada%40example.com"
+    },
+    { page: "upstreams/gpu", opens: "Edit", field: "Base URL", deletes: "/admin/upstreams/gpu?force=true" }
+  ])("of $page stays with what was typed when that is deleted elsewhere, and says so", async (each) => {
+    await start(each.page)
+    await button(each.opens).click()
+    const typed = page.getByRole("dialog").getByRole("textbox", { name: each.field, exact: true })
+    await typed.fill("half typed")
+    await admin(each.deletes, { method: "DELETE" })
+    await page.getByRole("dialog").getByRole("alert").getByText("does not exist").waitFor()
+    assert.strictEqual(await typed.inputValue(), "half typed")
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog").waitFor({ state: "detached" })
+    await page.getByRole("main").getByText("does not exist").waitFor()
+  })
+})
+
+describe("a list", () => {
+  it("of requests keeps the chosen row in sight when the drawer opens", async () => {
+    for (let asked = 0; asked < 40; asked++) {
+      const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${businessKey}` },
+        body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say hello" }] })
+      })
+      assert.strictEqual(response.status, 200)
+    }
+    await start("requests")
+    await page.setViewportSize({ width: 1440, height: 900 })
+    const links = page.getByRole("table", { name: "Requests" }).locator(".row-link")
+    // The last row that is wholly in the window.
+    const last = await page.evaluate<number>(
+      `[...document.querySelectorAll(".row-link")].findLastIndex((link) => link.getBoundingClientRect().bottom < innerHeight - 20)`
+    )
+    assert.isAbove(last, 10)
+    await links.nth(last).click()
+    await page.getByRole("complementary").waitFor()
+    await page.waitForFunction(
+      `(() => {
+        const { bottom, top } = document.querySelector(".row-link[aria-current]").getBoundingClientRect()
+        return top >= 0 && bottom <= innerHeight
+      })()`
+    )
+  })
+
+  it("stays when another order of it cannot be read, with why", async () => {
+    await start("keys")
+    const rows = page.getByRole("table", { name: "Keys" }).getByRole("row")
+    await rows.nth(1).waitFor()
+    const shown = await rows.count()
+    await page.route(/\/admin\/keys\?.*sort=name/, (route) => route.abort())
+    await page.getByRole("columnheader", { name: "Key", exact: true }).getByRole("button").click()
+    await page.getByRole("alert").getByText("The gateway could not be reached.").waitFor()
+    assert.strictEqual(await rows.count(), shown)
+    await page.unrouteAll({ behavior: "ignoreErrors" })
+    await button("Try again").click()
+    await page.getByRole("alert").waitFor({ state: "detached" })
+  })
+})
