@@ -3,6 +3,7 @@
  * reply is shown, not interpreted, and addresses are not loaded.
  */
 import type { ComponentChildren } from "preact"
+import { useSelectable } from "./still.ts"
 
 /** Code, bold and emphasis within a line. */
 const inline = (text: string): ComponentChildren =>
@@ -74,8 +75,11 @@ const Shown = ({ kind, lines }: Block) => {
   }
 }
 
-export const Markdown = ({ text }: { readonly text: string }) => (
-  <div class="said markdown">
-    {blocksOf(text.trim()).map((block, index) => <Shown key={index} {...block} />)}
-  </div>
-)
+export const Markdown = ({ text }: { readonly text: string }) => {
+  const { ref, shown } = useSelectable<string, HTMLDivElement>(text)
+  return (
+    <div ref={ref} class="said markdown">
+      {blocksOf(shown.trim()).map((block, index) => <Shown key={index} {...block} />)}
+    </div>
+  )
+}

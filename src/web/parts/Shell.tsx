@@ -17,7 +17,6 @@ import { Dialog } from "./Dialog.tsx"
 import { countdown, number, timeOfDay } from "./format.ts"
 import { Icon, Mark } from "./Icon.tsx"
 import { Lazy, type PageView } from "./Loaded.tsx"
-import { MenuHost } from "./Menu.tsx"
 import { Preferences } from "./Preferences.tsx"
 import { isHeld } from "./still.ts"
 import { useWholeTexts } from "./wholeTexts.ts"
@@ -73,6 +72,9 @@ const Leaving = () => {
 
 /** The palette's code is loaded when it is first opened. */
 const loadPalette = () => import("./Palette.tsx").then((module) => module.Palette)
+
+/** The first page has no menu. One that was opened before its code is here opens then. */
+const loadMenu = () => import("./Menu.tsx").then((module) => module.MenuHost)
 
 /** The list of keys too. */
 const loadShortcuts = () => import("./Shortcuts.tsx").then((module) => module.Shortcuts)
@@ -252,6 +254,7 @@ export const Shell = () => {
   const [palette, setPalette] = useState<{ readonly View: Awaited<ReturnType<typeof loadPalette>> }>()
   const shown = useRef(route.page)
   const [keys, setKeys] = useState<KeyList>()
+  const [menu, setMenu] = useState<{ readonly Host: Awaited<ReturnType<typeof loadMenu>> }>()
   const openPalette = () => void loadPalette().then((View) => setPalette({ View }), () => undefined)
   const openKeys = () => {
     const of = shortcutsNow()
@@ -259,6 +262,9 @@ export const Shell = () => {
   }
   usePageKeys(openPalette, openKeys)
   useWholeTexts()
+  useEffect(() => {
+    void loadMenu().then((Host) => setMenu({ Host }), () => undefined)
+  }, [])
   const isIn = session.state === "in"
   const hasEnded = useRef(false)
   useEffect(() => {
@@ -317,7 +323,7 @@ export const Shell = () => {
         {connection === "reconnecting" && <Stale />}
         {session.inMemory && <p class="notice warn">{t.signIn.inMemory}</p>}
         {load === undefined ? <Overview /> : <Lazy key={route.page} load={load} of={route.of} />}
-        <MenuHost />
+        {menu !== undefined && <menu.Host />}
       </main>
       <Leaving />
       {keys !== undefined && <keys.View of={keys.of} onClose={() => setKeys(undefined)} />}

@@ -24,12 +24,16 @@ document.addEventListener(
 const isPointedAt = (rows: Element): boolean =>
   rows.matches(":hover") && pointed instanceof Node && rows.contains(pointed)
 
+/** Whether something in an element is selected. */
+const isSelected = (element: Element): boolean => {
+  const selection = getSelection()
+  return selection !== null && !selection.isCollapsed && selection.containsNode(element, true)
+}
+
 /** Whether the hand is at the rows in an element. */
 export const isHeld = (rows: Element | null): boolean => {
   if (rows === null) return false
-  if (isPointedAt(rows) || rows.querySelector(held) !== null) return true
-  const selection = getSelection()
-  return selection !== null && !selection.isCollapsed && selection.containsNode(rows, true)
+  return isPointedAt(rows) || rows.querySelector(held) !== null || isSelected(rows)
 }
 
 /** How many rows came and went; an order that changed alone counts as one change. */
@@ -97,4 +101,22 @@ export const useStill = <Row, Rows extends Element>(
       redraw()
     }
   }
+}
+
+/** A value as it was while a part of what it is drawn as is selected: writing the text anew would end the selection. */
+export const useSelectable = <Value, Text extends Element>(value: Value) => {
+  const ref = useRef<Text>(null)
+  const [, redraw] = useReducer<number, void>((count) => count + 1, 0)
+  const shown = useRef(value)
+  if (ref.current === null || !isSelected(ref.current)) shown.current = value
+  const isBehind = shown.current !== value
+  useLayoutEffect(() => {
+    if (!isBehind) return
+    const look = () => {
+      if (ref.current === null || !isSelected(ref.current)) redraw()
+    }
+    document.addEventListener("selectionchange", look)
+    return () => document.removeEventListener("selectionchange", look)
+  }, [isBehind])
+  return { ref, shown: shown.current }
 }

@@ -4,6 +4,7 @@
  */
 import { afterEach, assert, describe, expect, it } from "vitest"
 import { page, userEvent } from "vitest/browser"
+import { Markdown } from "../../../src/web/parts/Markdown.tsx"
 import { MenuHost, RowMenu } from "../../../src/web/parts/Menu.tsx"
 import { changesBetween } from "../../../src/web/parts/still.ts"
 import { LongTable, Row, Table } from "../../../src/web/parts/Table.tsx"
@@ -111,6 +112,17 @@ describe("a list under the hand", () => {
     draw(<List names={["ada"]} />)
     await expect.poll(rows).toEqual(["ada"])
   })
+})
+
+it("a reply keeps what is selected in it while it goes on, and shows the rest afterwards", async () => {
+  const drawn = draw(<Markdown text="The answer is" />)
+  const text = () => drawn.querySelector(".markdown")?.textContent
+  getSelection()?.selectAllChildren(drawn.querySelector("p")!)
+  draw(<Markdown text="The answer is 42" />)
+  assert.strictEqual(String(getSelection()), "The answer is")
+  assert.strictEqual(text(), "The answer is")
+  getSelection()?.removeAllRanges()
+  await expect.poll(text).toBe("The answer is 42")
 })
 
 it("changes of a list are the rows that came and went, and one for another order", () => {

@@ -5,6 +5,7 @@ import { useMemo, useState } from "preact/hooks"
 import { Chip } from "../../parts/Card.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { Section } from "../../parts/Heading.tsx"
+import { useSelectable } from "../../parts/still.ts"
 import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
 import { choose, useQuery } from "../../state/route.ts"
@@ -25,10 +26,10 @@ const LongText = ({ class: kind = "", most = foldedCharacters, text }: {
 }) => {
   const t = useTexts().inspector
   const [whole, setWhole] = useState(false)
-  const shown = text.slice(0, whole ? shownCharacters : most)
+  const { ref, shown } = useSelectable<string, HTMLParagraphElement>(text.slice(0, whole ? shownCharacters : most))
   return (
     <>
-      <p class={kind}>{shown}{shown.length < text.length && "…"}</p>
+      <p ref={ref} class={kind}>{shown}{shown.length < text.length && "…"}</p>
       {!whole && shown.length < text.length && (
         <button type="button" class="quiet start" onClick={() => setWhole(true)}>{t.showAll(text.length)}</button>
       )}
