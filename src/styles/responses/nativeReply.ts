@@ -26,6 +26,16 @@ export interface OwnItems {
   id: string
 }
 
+/** An item of the server that is open. */
+interface OpenItem {
+  /** The index that is shown. */
+  readonly index: number
+  /** Fields of the item as it began. */
+  readonly id: Json | undefined
+  readonly callId: Json | undefined
+  readonly name: Json | undefined
+}
+
 /** A message of the server that is open. */
 interface OpenMessage {
   readonly index: number | undefined
@@ -54,7 +64,7 @@ const mostPieces = 10_000
 /** Events that wait for the words of a message at most: then it is shown without. */
 const mostWaiting = 1_000
 
-/** The most items that are followed at the same time, and the most calls whose ids are known. A server has few. */
+/** The most items that are followed at the same time. A server has few. */
 const mostItems = 20_000
 
 const numberOf = (value: Json | undefined): number | undefined => typeof value === "number" ? value : undefined
@@ -79,10 +89,33 @@ const outputText = (output: ReadonlyArray<Json>): string =>
       : ""
   ).join("")
 
+/** Events within the text of a message. */
+const inText: ReadonlySet<string> = new Set([
+  "response.content_part.added",
+  "response.content_part.done",
+  "response.output_text.annotation.added",
+  "response.output_text.delta",
+  "response.output_text.done",
+  "response.refusal.delta",
+  "response.refusal.done"
+])
+
+/** Events within the input of a call, and whether they name its tool. */
+const inInput: ReadonlyMap<string, boolean> = new Map([
+  ["response.custom_tool_call_input.delta", false],
+  ["response.custom_tool_call_input.done", true],
+  ["response.function_call_arguments.delta", false],
+  ["response.function_call_arguments.done", true]
+])
+
 export interface NativeOptions {
   /** The model's name that was asked for, and the response that the request continues. */
   readonly model: string
   readonly previousId: string | undefined
+  /** Unix seconds. */
+  readonly createdAt: number
+  /** The response before its first event as JSON text, for servers that do not send it. */
+  readonly inProgress: () => string
   /** The clock's milliseconds. */
   readonly now: () => number
   /** The number of the next event. */
@@ -98,6 +131,10 @@ const isFinalType = (type: string): boolean =>
   type === "response.completed" || type === "response.incomplete" || type === "response.failed" ||
   type === "response.cancelled" || type === "error"
 
+/** The status of the response that an event of this type has. */
+const statusOf = (type: string): string =>
+  isFinalType(type) && type !== "error" ? type.slice("response.".length) : "in_progress"
+
 const incompleteReasons: { readonly [Reason in FinishReason]?: string } = {
   length: "max_output_tokens",
   content_filter: "content_filter"
@@ -112,13 +149,11 @@ export class NativeReply {
   #hasBegun = false
   /** The difference between the indexes that are shown and those of the server. */
   #shift = 0
-  /** The indexes that are shown, of items that are open. */
-  readonly #indexes = new Map<number, number>()
+  /** The items that are open, by the server's index and by their id. */
+  readonly #items = new Map<Json, OpenItem>()
   #message: OpenMessage | undefined
   /** Pieces of text whose words have not come yet. */
   #pieces: Array<JsonFields> = []
-  /** The ids of calls by the ids of their items. */
-  readonly #callIds = new Map<string, Json>()
   /** The ids of the server's calls, whose events are the server's own. */
   readonly #calls = new Set<string>()
   /** Half a character that was shown with its piece, before its other half is known. */
@@ -204,43 +239,55 @@ export class NativeReply {
       return
     }
     this.#response = fieldsOf(event["response"])
-    this.#begin()
+    this.#begin(type, out)
     this.#emit(event, out)
   }
 
-  /** The response is known by the server's id from its first event on. */
-  #begin(): void {
+  /** The response is known by the server's id from its first event on, which the contract begins with. */
+  #begin(type: string, out: Array<string>): void {
     if (this.#hasBegun) return
     this.#hasBegun = true
-    const { begun, own } = this.#options
+    const { begun, inProgress, own } = this.#options
+    const isNamed = Object.keys(this.#response).length > 0
+    if (!isNamed) this.#response = JSON.parse(inProgress()) as JsonFields
     const id = stringOf(this.#response["id"])
     if (id !== "") own.id = id
     begun(JSON.stringify(this.#withOwnFields(this.#response, [])), own.id)
+    if (type !== "response.created") this.#write({ type: "response.created", response: this.#response }, out)
   }
 
-  /** The response by the names that its caller knows. */
-  #ofCaller(response: JsonFields): JsonFields {
-    const { model, previousId } = this.#options
+  /** The response by the names that its caller knows, with the contract's fields where the server leaves them out. */
+  #ofCaller(response: JsonFields, status = "in_progress"): JsonFields {
+    const { createdAt, model, own, previousId } = this.#options
     return {
+      id: own.id,
+      object: "response",
+      created_at: createdAt,
+      status,
+      output: [],
       ...response,
-      ...(Object.hasOwn(response, "model") ? { model } : {}),
+      model,
       ...(previousId === undefined ? {} : { previous_response_id: previousId })
     }
   }
 
-  #withOwnFields(response: JsonFields, output: ReadonlyArray<Json>): JsonFields {
+  #withOwnFields(response: JsonFields, output: ReadonlyArray<Json>, status?: string): JsonFields {
     return {
-      ...this.#ofCaller(response),
+      ...this.#ofCaller(response, status),
       id: this.#options.own.id,
       output,
       ...(Object.hasOwn(response, "output_text") && !this.#isChanged ? {} : { output_text: outputText(output) })
     }
   }
 
-  /** The index that is shown, of an event within an item of the server's. */
-  #indexOf(event: JsonFields): number | undefined {
-    const index = numberOf(event["output_index"])
-    return index === undefined ? undefined : this.#indexes.get(index) ?? index + this.#shift
+  /** The open item that an event is about. */
+  #itemOf({ item, item_id: id, output_index: index }: JsonFields): OpenItem | undefined {
+    const itself = isRecord(item) ? (item as JsonFields)["id"] : undefined
+    for (const key of [index, id, itself]) {
+      const found = key === undefined ? undefined : this.#items.get(key)
+      if (found !== undefined) return found
+    }
+    return undefined
   }
 
   #emit(event: JsonFields, out: Array<string>): void {
@@ -256,27 +303,41 @@ export class NativeReply {
     this.#write(event, out)
   }
 
-  #isWithin({ index, item }: OpenMessage, event: JsonFields): boolean {
-    const at = event["output_index"]
-    return at !== undefined ? at === index : event["item_id"] !== undefined && event["item_id"] === item["id"]
+  #isWithin({ index, item }: OpenMessage, { item_id: id, output_index: at, type }: JsonFields): boolean {
+    if (at !== undefined && index !== undefined) return at === index
+    if (id !== undefined) return id === item["id"]
+    return at === undefined && inText.has(stringOf(type))
   }
 
   #write(event: JsonFields, out: Array<string>): void {
     const { nextNumber, own } = this.#options
-    this.#begin()
+    const type = stringOf(event["type"])
+    this.#begin(type, out)
     const { obfuscation: _, ...kept } = event as JsonFields & { readonly obfuscation?: Json }
     const written: { [name: string]: Json } = kept
-    const index = this.#indexOf(event)
     written["sequence_number"] = nextNumber()
-    if (index !== undefined) {
-      written["output_index"] = index
-      written["response_id"] ??= own.id
-      const callId = this.#callIds.get(stringOf(event["item_id"]))
-      if (callId !== undefined) written["call_id"] ??= callId
-    }
+    this.#place(type, event, written)
     const { response } = written
-    if (isRecord(response)) written["response"] = this.#ofCaller(response as JsonFields)
-    out.push(`event: ${stringOf(event["type"])}\ndata: ${JSON.stringify(written)}\n\n`)
+    if (isRecord(response)) written["response"] = this.#ofCaller(response as JsonFields, statusOf(type))
+    if (type === "response.created") Object.assign(written, { id: own.id, status: "in_progress" })
+    out.push(`event: ${type}\ndata: ${JSON.stringify(written)}\n\n`)
+  }
+
+  /** Adds where an event is in the response, as far as the server leaves it out. */
+  #place(type: string, event: JsonFields, written: { [name: string]: Json }): void {
+    const item = this.#itemOf(event)
+    const given = numberOf(event["output_index"])
+    const index = item?.index ?? (given === undefined ? undefined : given + this.#shift)
+    const isText = inText.has(type)
+    if (index !== undefined) written["output_index"] = index
+    if (index !== undefined || isText) written["response_id"] ??= this.#options.own.id
+    if (isText) written["content_index"] ??= 0
+    if (item === undefined || event["item"] !== undefined) return
+    const { callId, id, name } = item
+    const isNamed = inInput.get(type)
+    if (id !== undefined && (isText || isNamed !== undefined)) written["item_id"] ??= id
+    if (callId !== undefined) written["call_id"] ??= callId
+    if (name !== undefined && isNamed === true) written["name"] ??= name
   }
 
   #piece(event: JsonFields, out: Array<string>): void {
@@ -312,14 +373,13 @@ export class NativeReply {
   #added(event: JsonFields, out: Array<string>): void {
     this.#endOwnText(out)
     const item = fieldsOf(event["item"])
-    const index = numberOf(event["output_index"])
-    if (index !== undefined) {
-      if (this.#indexes.size < mostItems) this.#indexes.set(index, index + this.#shift)
-      this.#options.own.nextIndex = Math.max(this.#options.own.nextIndex, index + this.#shift + 1)
-    }
-    const id = stringOf(item["id"])
-    if (item["call_id"] !== undefined && id !== "" && this.#callIds.size < mostItems) {
-      this.#callIds.set(id, item["call_id"])
+    const { own } = this.#options
+    const given = numberOf(event["output_index"])
+    const { call_id: callId, id, name } = item
+    const index = given === undefined ? own.nextIndex : given + this.#shift
+    own.nextIndex = Math.max(own.nextIndex, index + 1)
+    for (const key of [given, id]) {
+      if (key !== undefined && this.#items.size < mostItems) this.#items.set(key, { index, id, callId, name })
     }
     if (item["type"] !== "message") return this.#write(event, out)
     if (this.#message?.isCut === false) this.#show(this.#message, out)
@@ -360,7 +420,7 @@ export class NativeReply {
   #done(event: JsonFields, out: Array<string>): void {
     this.#endOwnText(out)
     const item = fieldsOf(event["item"])
-    const index = numberOf(event["output_index"])
+    const { output_index: index } = event
     const message = this.#message
     if (typeof item["call_id"] === "string") this.#calls.add(item["call_id"])
     if (
@@ -378,7 +438,7 @@ export class NativeReply {
       this.#write(event, out)
       this.#options.own.output.push(JSON.stringify(item))
     }
-    if (index !== undefined) this.#indexes.delete(index)
+    for (const key of [index, item["id"]]) if (key !== undefined) this.#items.delete(key)
   }
 
   /** The item with the text that was shown; the item itself if that is the server's. */
@@ -549,9 +609,9 @@ export class NativeReply {
 
   #end(type: string, response: JsonFields, out: Array<string>, isEarly = false): void {
     const { nextNumber } = this.#options
-    this.#begin()
+    this.#begin(type, out)
     const own = isEarly ? [] : listOf(response["output"])
-    const body = this.#finalize(response, this.#output(own))
+    const body = this.#finalize(response, this.#output(own), statusOf(type))
     const { response: _r, sequence_number: _s, type: _t, ...more } = isEarly || this.#last?.["type"] === "error"
       ? {} as JsonRecord
       : this.#last ?? {}
@@ -562,8 +622,8 @@ export class NativeReply {
     out.push(`event: ${type}\ndata: {${fields}}\n\n`, "data: [DONE]\n\n")
   }
 
-  #finalize(response: JsonFields, output: ReadonlyArray<Json>): string {
-    const body = JSON.stringify(this.#withOwnFields(response, output))
+  #finalize(response: JsonFields, output: ReadonlyArray<Json>, status?: string): string {
+    const body = JSON.stringify(this.#withOwnFields(response, output, status))
     const ids = output.map((item) => stringOf(fieldsOf(item)["id"])).filter((id) =>
       id !== "" && responseOfItem(id) === undefined
     )
@@ -571,10 +631,11 @@ export class NativeReply {
     return body
   }
 
-  /** The server has said that it stores the response, which is what the caller has seen. */
+  /** The server has said that it stores the response, which is what the caller has seen, by the id that the caller knows. */
   get #isHeld(): boolean {
     const type = stringOf(this.#last?.["type"])
-    return !this.#isChanged && (type === "response.completed" || type === "response.incomplete") &&
-      fieldsOf(this.#last?.["response"])["store"] === true
+    const { id, store } = fieldsOf(this.#last?.["response"])
+    return !this.#isChanged && (type === "response.completed" || type === "response.incomplete") && store === true &&
+      id === this.#options.own.id
   }
 }

@@ -395,6 +395,8 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     native ??= new NativeReply({
       model: info.model,
       previousId: info.previousId,
+      createdAt: info.createdAt,
+      inProgress: () => inProgressText(info),
       now: options.now,
       nextNumber: () => sequence++,
       own: ownItems,

@@ -93,7 +93,7 @@ const numbered = (events: ReadonlyArray<Fields>) => events.map((event, i) => ({ 
 
 /** The server's events without what the gateway adds and leaves out. */
 const plain = (events: ReadonlyArray<Fields>) =>
-  events.map(({ call_id: _, obfuscation: __, response, response_id: ___, ...event }) => {
+  events.map(({ call_id: _, id: _i, obfuscation: __, response, response_id: ___, status: _s, ...event }) => {
     if (response === undefined) return event
     const { model: _m, output_text: _t, ...rest } = response as Fields
     return { ...event, response: rest }
@@ -153,5 +153,72 @@ describe("the reply of a server of the same contract", () => {
       }),
       options
     )
+  })
+
+  /** The events of a message and a call, as a server sends them that leaves out all that it may. */
+  const bare: ReadonlyArray<Fields> = [
+    { type: "response.output_item.added", item: { type: "message", id: "msg_1", role: "assistant", content: [] } },
+    { type: "response.content_part.added", item_id: "msg_1", part: { type: "output_text", text: "" } },
+    { type: "response.output_text.delta", item_id: "msg_1", delta: "Hi" },
+    { type: "response.output_text.done", item_id: "msg_1", text: "Hi" },
+    { type: "response.content_part.done", item_id: "msg_1", part: { type: "output_text", text: "Hi" } },
+    { type: "response.output_item.done", item: messageItem("Hi", { id: "msg_1" }) },
+    { type: "response.output_item.added", output_index: 1, item: callItem("g", {}, { id: "fc_1", call_id: "call_1" }) },
+    { type: "response.function_call_arguments.delta", output_index: 1, delta: "{}" },
+    { type: "response.function_call_arguments.done", output_index: 1, arguments: "{}" },
+    { type: "response.output_item.done", output_index: 1, item: callItem("g", {}, { id: "fc_1", call_id: "call_1" }) }
+  ]
+  const completed = { type: "response.completed", response: { id: "resp_server", model: "m", output: [] } }
+
+  it("begins with an event that has the id and the status", () => {
+    for (const response of [{ id: "resp_server" }, { id: "resp_server", object: "response", status: "queued" }]) {
+      const { events } = shown([{ type: "response.created", response }, ...bare, completed], false)
+      const [created] = events
+      assert.deepInclude(created, { type: "response.created", id: "resp_server", status: "in_progress" })
+      assert.deepInclude(created?.["response"], { id: "resp_server", object: "response" })
+    }
+  })
+
+  it("begins so where the server begins with an item, or ends at once", () => {
+    for (const sent of [[...bare, completed], [completed]]) {
+      const { events, response } = shown(sent, false)
+      const [created] = events
+      assert.deepInclude(created, { type: "response.created", sequence_number: 0, status: "in_progress" })
+      assert.strictEqual(created?.["id"], response["id"])
+      assert.deepInclude(created?.["response"], { id: response["id"], status: "in_progress", model: "asked" })
+      assert.deepStrictEqual(events.map((event) => event["sequence_number"]), events.map((_, i) => i))
+    }
+  })
+
+  it("has the contract's fields in each event where the server leaves them out", () => {
+    const { events } = shown([{ type: "response.created", response: { id: "resp_server" } }, ...bare, completed], false)
+    const inMessage = { response_id: "resp_server", output_index: 0, item_id: "msg_1", content_index: 0 }
+    const inCall = { response_id: "resp_server", output_index: 1, item_id: "fc_1", call_id: "call_1" }
+    const [, added, partAdded, delta, textDone, partDone, done, callAdded, piece, whole, callDone, last] = events
+    for (const event of [partAdded, delta, textDone, partDone]) assert.deepInclude(event, inMessage)
+    for (const event of [added, done]) assert.deepInclude(event, { response_id: "resp_server", output_index: 0 })
+    for (const event of [callAdded, callDone]) assert.deepInclude(event, { response_id: "resp_server", output_index: 1 })
+    for (const event of [piece, whole]) assert.deepInclude(event, inCall)
+    assert.deepInclude(whole, { name: "g", arguments: "{}" })
+    assert.deepInclude(last?.["response"], {
+      id: "resp_server",
+      object: "response",
+      status: "completed",
+      model: "asked",
+      output_text: "Hi"
+    })
+  })
+
+  it("keeps what the server says of its own accord in these fields", () => {
+    const named = { response_id: "resp_other", item_id: "fc_1", output_index: 0, call_id: "call_other", name: "other" }
+    const item = callItem("g", {}, { id: "fc_1", call_id: "call_1" })
+    const { events } = shown([
+      { type: "response.created", response: { id: "resp_server" } },
+      { type: "response.output_item.added", output_index: 0, item },
+      { type: "response.function_call_arguments.done", ...named, arguments: "{}" },
+      { type: "response.output_item.done", output_index: 0, item },
+      completed
+    ], false)
+    assert.deepInclude(events[2], named)
   })
 })

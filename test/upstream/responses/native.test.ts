@@ -1,5 +1,6 @@
 /** A caller of the Responses style in front of a server of the same contract: what arrives there, and what comes back. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { Client } from "../../styles/responses/socket/client.ts"
 import { businessKey, type RunningGateway, startGateway } from "../../support/gateway.ts"
 import { type OpenAiServer, streamed as chatStreamed } from "../../support/openaiServer.ts"
 import {
@@ -78,6 +79,7 @@ const expected = (event: Fields, sequence_number: number): Fields => {
   return withoutOwn({
     ...event,
     sequence_number,
+    ...(event["type"] === "response.created" ? { id: response?.["id"], status: "in_progress" } : {}),
     ...(response === undefined ? {} : { response: { ...response, model: "upstream-chat" } })
   })
 }
@@ -405,6 +407,16 @@ describe("a reply", () => {
         if (String(event["type"]).includes("arguments")) assert.strictEqual(event["call_id"], "call_g")
       }
     }
+  })
+
+  it("is the same over a WebSocket connection, from an event with the id and the status on", async () => {
+    const client = await Client.open(gateway.url)
+    server.answer(() => streamed(response))
+    client.create({ input: "Hi" })
+    const [created, ...others] = await client.reply()
+    const { headers: _, ...first } = created!
+    assert.deepStrictEqual([first, ...others].map(shown), eventsOf(response).map(expected))
+    client.socket.terminate()
   })
 
   it("is the same wherever its bytes are cut, and however its lines end", async () => {
