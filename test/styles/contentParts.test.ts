@@ -25,6 +25,7 @@ const byResponses = (part: unknown) =>
   Result.map(
     runSync(decodeResponse(Schema.decodeUnknownSync(ResponseRequest)(asResponse([part])), {
       wideInput: true,
+      isWarmUp: false,
       stored: new Map(),
       limits: defaultLimits
     })),

@@ -35,7 +35,7 @@ describe("function_call of an assistant's message", () => {
   })
 
   it("is its call in the messages of Responses", () => {
-    const options = { wideInput: true, stored: new Map(), limits: defaultLimits }
+    const options = { wideInput: true, isWarmUp: false, stored: new Map(), limits: defaultLimits }
     const decoded = runSync(decodeResponse(Schema.decodeUnknownSync(ResponseRequest)(body), options))
     assertCalled(linkCalls(Result.getOrThrow(decoded).conversation).turns)
   })

@@ -104,7 +104,8 @@ export const ResponsesHandlers = groupRoutes(
       betas: betasOf(headers["openai-beta"]),
       stored,
       limits: config.limits,
-      readSummary
+      readSummary,
+      isWarmUp: false
     })
 
     return {
@@ -135,7 +136,11 @@ export const ResponsesHandlers = groupRoutes(
         const model = yield* responder.modelBy(current, () => findModel(current, body.model))
         const known = yield* referenced(caller.owner, body, turn)
         const compactor = sent.sent === undefined ? undefined : responder.compactor(current, model)
-        const options = { ...optionsOf(sent, current, model, request, known), serverCompacts: compactor !== undefined }
+        const options = {
+          ...optionsOf(sent, current, model, request, known),
+          serverCompacts: compactor !== undefined,
+          isWarmUp: turn?.generates === false
+        }
         const decoded = yield* Effect.fromResult(yield* startCooperatively(decodeResponse(body, options)))
         const { asked, ignored, items, taken, targets } = decoded
         const conversation = withRest(decoded.conversation, sent)

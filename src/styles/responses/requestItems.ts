@@ -36,6 +36,8 @@ export interface DecodeOptions {
   readonly readSummary?: ReadsSummary
   /** A compaction of the request's conversation that was made meanwhile: its last item. */
   readonly compaction?: Item | undefined
+  /** The request warms a connection up: no server gets its conversation, which later turns may begin. */
+  readonly isWarmUp: boolean
 }
 
 /** The items of a request's conversation. */
@@ -167,7 +169,6 @@ function* placedItems(
   if (input === undefined || input === null) return items
   const sent = inputList(input)
   const written = inputAsSent(own)
-  if (sent.length === 0) faults.at("input", "must not be empty")
   for (const [i, item] of sent.entries()) {
     if (slice.add(1)) yield slice.end()
     const field = Array.isArray(input) ? `input[${i}]` : "input"
@@ -189,10 +190,13 @@ function* placedItems(
   return items
 }
 
-/** Collects the items of a request's conversation. A request has either `input` or `messages`. */
+/**
+ * Collects the items of a request's conversation. A request has either `input` or `messages`, or continues a response without items of its
+ * own. Only a warm-up may have no items at all.
+ */
 export function* requestItems(
   request: ResponseRequest,
-  { limits, sent, stored: responses, wideInput }: DecodeOptions,
+  { isWarmUp, limits, sent, stored: responses, wideInput }: DecodeOptions,
   faults: Faults,
   slice: Slice
 ): Cooperative<RequestItems> {
@@ -202,13 +206,14 @@ export function* requestItems(
     faults.at("input", "is not enabled on this gateway; send messages")
   }
   if (hasInput && messages) faults.at("messages", "send either input or messages")
-  if (!hasInput && !messages) {
+  if (!hasInput && !messages && !isWarmUp && !request.previous_response_id) {
     if (request.prompt) faults.atElsewhere("input", "is required, or messages")
     else if (wideInput) faults.at("input", "is required, or messages")
     else faults.at("messages", "is required")
   }
   const stored = new StoredItems(responses, limits, slice)
   const items = yield* placedItems(request, stored, faults, slice, sent)
+  if (items.length === 0 && !isWarmUp) faults.at("input", "must not be empty")
   if (stored.taken > 0) yield* stored.checkCount(yield* mapCooperatively(slice, items, ({ item }) => item), faults)
   return { items, taken: stored.taken }
 }

@@ -20,6 +20,7 @@ const read = jsonBody(ResponseRequest)
 
 interface Around {
   readonly wideInput?: boolean
+  readonly isWarmUp?: boolean
   readonly stored?: ReadonlyArray<StoredResponse>
 }
 
@@ -32,7 +33,12 @@ const send = (body: unknown, around: Around = {}): Promise<Result.Result<Decoded
       const named = runSync(storedReferences(value))
       const known = new Map([...stored].filter(([id]) => named.responses.has(id)))
       return Effect.fromResult(
-        runSync(decodeResponse(value, { wideInput: around.wideInput ?? true, stored: known, limits: defaultLimits }))
+        runSync(decodeResponse(value, {
+          wideInput: around.wideInput ?? true,
+          isWarmUp: around.isWarmUp ?? false,
+          stored: known,
+          limits: defaultLimits
+        }))
       )
     }),
     Effect.scoped,
@@ -221,6 +227,7 @@ describe("the input of a Responses request", () => {
   it.each([
     ["is missing", {}, "input"],
     ["is an empty list", { input: [] }, "input"],
+    ["is an empty list beside instructions", { input: [], instructions: "Be brief." }, "input"],
     ["comes twice", { input: "Hi", messages: [{ role: "user", content: "Hi" }] }, "messages"],
     ["has a message without content", { input: [{ role: "user" }] }, "input[0].content"],
     ["has a call without a name", { input: ["a", { type: "function_call", arguments: "{}" }] }, "input[1].name"],
@@ -252,6 +259,30 @@ describe("references of a Responses request", () => {
     assert.deepStrictEqual(conversation.turns.map((turn) => turn.role), ["user", "assistant", "tool"])
     assert.deepStrictEqual(conversation.turns.slice(0, 2), [user("Weather in Oslo?"), oslo])
     assert.strictEqual(items.length, 4)
+  })
+
+  it.each([{}, { input: [] }, { input: null }])(
+    "are the whole conversation where the request adds nothing: %j",
+    async (own) => {
+      for (const wideInput of "input" in own ? [true] : [true, false]) {
+        const { conversation, items } = await decoded({ previous_response_id: previous.id, ...own }, {
+          stored: [previous],
+          wideInput
+        })
+        assert.deepStrictEqual(conversation.turns, [user("Weather in Oslo?"), oslo])
+        assert.strictEqual(items.length, 3)
+      }
+    }
+  )
+
+  it("to a response without items are refused without an own one, but for a warm-up", async () => {
+    const empty = { id: previous.id, items: [], body: JSON.stringify({ status: "completed", output: [] }) }
+    const body = { previous_response_id: empty.id, instructions: "Be brief." }
+    for (const own of [{}, { input: [] }]) {
+      assert.strictEqual((await fault({ ...body, ...own }, { stored: [empty] })).param, "input")
+      assert.isEmpty((await decoded({ ...body, ...own }, { stored: [empty], isWarmUp: true })).items)
+    }
+    assert.lengthOf((await decoded({ ...body, input: "Hi" }, { stored: [empty] })).items, 1)
   })
 
   it("resolve to the items of stored responses, with and without a type", async () => {

@@ -175,6 +175,28 @@ describe("a warm-up", () => {
     }
   })
 
+  it("may be continued by a turn that adds nothing, and over HTTP", async () => {
+    const client = await open()
+    client.create({ input: "!echo-prompt The word is plover.", generate: false })
+    const { id } = await client.response()
+    for (const own of [{ input: [] }, {}]) {
+      client.create({ ...own, previous_response_id: id })
+      assert.include((await client.response()).output_text, "The word is plover.")
+      const response = await post({ ...own, previous_response_id: id })
+      assert.include(((await response.json()) as { readonly output_text: string }).output_text, "The word is plover.")
+    }
+  })
+
+  it("may have no items, which a turn that continues it brings", async () => {
+    const client = await open()
+    client.create({ input: [], instructions: "The word is plover.", generate: false })
+    const { id } = await client.response()
+    client.create({ input: [], previous_response_id: id })
+    assert.strictEqual((await client.error()).error.param, "input")
+    client.create({ input: "!echo-prompt", previous_response_id: id })
+    assert.include((await client.response()).output_text, "!echo-prompt")
+  })
+
   it("is refused as a turn is", async () => {
     const client = await open()
     client.create({ input: "hi", model: "no-such-model", generate: false })
