@@ -270,7 +270,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   }
 
   /** The whole conversation for the account of a lease, without what the account cannot open or find. */
-  #readable({ seals }: Driver, account: Maker): Conversation {
+  #readable({ seals }: Driver, model: Target["model"], account: Maker): Conversation {
     const { caller: { owner }, conversation } = this.#input
     const { sealed } = this.#options
     if (seals === undefined) return conversation
@@ -281,7 +281,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const { continued, seals: found } = conversation.vendorFields ?? {}
     const holder = continued?.heldBy
     if ((holder === undefined || mayOpen(holder, account)) && found?.some(isForeign) !== true) return conversation
-    const plain = seals.plain(conversation, isForeign)
+    const plain = seals.plain(conversation, model, this.#options.deadlines.now(), isForeign)
     if (plain === undefined) return conversation
     this.#leaveOut(plain.left)
     return plain.conversation
@@ -305,7 +305,6 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const { deadlines, makeBudget, sealed, startReply, whole } = this.#options
     const input = this.#input
     const budget = this.#budget ??= makeBudget()
-    budget.isEmpty = true
     budget.isSent = false
     budget.heard = undefined
     budget.statedQuota = undefined
@@ -343,7 +342,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const mayBeStopped = input.conversation.stop.length > 0 && driver.sends.stop?.(input.conversation) === true
     this.#startNaming(driver)
     const byId = this.#byId(driver, account)
-    const readable = byId === undefined ? this.#readable(driver, account) : input.conversation
+    const readable = byId === undefined ? this.#readable(driver, model, account) : input.conversation
     const restored = sealed.isEmpty(owner) || byId !== undefined
       ? undefined
       : startCooperatively(sealed.restored(owner, readable, responses.store_ttl_seconds * 1000, account))
@@ -365,19 +364,28 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
           )
       )
     const { seals } = driver
-    /** Asks, and once more in plain form if the server refuses what another one has made, or has forgotten a response. */
-    const ask = (conversation: Conversation) => {
-      const begun = begin(start(byId ?? conversation))
-      return seals === undefined ? begun : Effect.catch(begun, (failure) => {
-        if (failure._tag !== "UpstreamFailure" || !seals.refused(failure)) return Effect.fail(failure)
-        const plain = seals.plain(conversation) ?? (byId && { conversation, left: [] })
-        if (plain === undefined) return Effect.fail(failure)
-        budget.isEmpty = true
-        this.#leaveOut(plain.left)
-        return begin(start(plain.conversation))
+    const nothing = () => {}
+    /** Asks, and again without what the server refuses: what it cannot read or find, and thinking. */
+    const ask = (
+      conversation: Conversation,
+      begun = begin(start(byId ?? conversation)),
+      isPlain = false
+    ): ReturnType<typeof begin> =>
+      seals === undefined ? begun : Effect.catch(begun, (failure) => {
+        if (failure._tag !== "UpstreamFailure") return Effect.fail(failure)
+        const isForgotten = byId !== undefined && !isPlain && seals.refused(failure)
+        const repeated = seals.repeated(failure, conversation, model, deadlines.now(), isPlain) ??
+          (isForgotten ? { conversation, left: [], taken: nothing } : undefined)
+        if (repeated === undefined) return Effect.fail(failure)
+        this.#leaveOut(repeated.left)
+        const again = Effect.map(begin(start(repeated.conversation)), (begun) => {
+          repeated.taken(deadlines.now())
+          return begun
+        })
+        return isPlain ? again : ask(repeated.conversation, again, true)
       })
-    }
-    const first = () => restored === undefined ? ask(readable) : Effect.flatMap(restored, ask)
+    const first = () =>
+      restored === undefined ? ask(readable) : Effect.flatMap(restored, (conversation) => ask(conversation))
     const begun = withDeadline(
       this.#watching(lease, driver, target, first),
       deadlines,

@@ -161,6 +161,11 @@ export const refusesModel = (failure: UpstreamFailure): boolean =>
   modelReason(failure.reason) ||
   (failure.status === 404 && (failure.reason === "NotFoundError" || says(failure, /\bmodels?\b/i)))
 
+/** True for a refusal of a prompt that is longer than the model's window. */
+export const refusesLength = (failure: UpstreamFailure): boolean =>
+  (inReply(failure) && failure.bizCode === 9) || lengthReason(failure.reason) ||
+  (plain(failure) && says(failure, lengthWords))
+
 const inLogin = (failure: UpstreamFailure): boolean => failure.phase === "login"
 
 const inReply = (failure: UpstreamFailure): boolean => failure.phase !== "login" && failure.phase !== "session"
@@ -314,9 +319,7 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "prompt_too_long",
-    when: (failure) =>
-      (inReply(failure) && failure.bizCode === 9) || lengthReason(failure.reason) ||
-      (plain(failure) && says(failure, lengthWords)),
+    when: refusesLength,
     retry: "no",
     next: "end",
     code: "context_length_exceeded",

@@ -244,15 +244,34 @@ export interface PlainConversation {
   readonly left: ReadonlyArray<string>
 }
 
-/** What of a conversation only its maker can read or find: seals, ids of items, stored responses. */
+/** A conversation that a server is asked with once more in the same try. */
+export interface RepeatedConversation extends PlainConversation {
+  /** Learns that the server has taken it. `now`: monotonic milliseconds. */
+  readonly taken: (now: number) => void
+}
+
+/** What of a conversation only its maker, or not every server, can read or find: seals, ids of items, stored responses, thinking. */
 export interface Seals {
-  /** True for a refusal of that. */
+  /** True for a refusal of what only its maker can read or find. */
   readonly refused: (failure: UpstreamFailure) => boolean
-  /** The conversation without seals that are foreign, which are all without `isForeign`; `undefined` if it has none. */
+  /** The conversation without seals that are foreign; `undefined` if it has none. `now`: monotonic milliseconds. */
   readonly plain: (
     conversation: Conversation,
-    isForeign?: ((seal: string) => boolean) | undefined
+    model: UpstreamModel,
+    now: number,
+    isForeign: (seal: string) => boolean
   ) => PlainConversation | undefined
+  /**
+   * The conversation without what a failure is about; `undefined` if it has nothing of that. `isPlain`: it is in plain form already. `now`:
+   * monotonic milliseconds.
+   */
+  readonly repeated: (
+    failure: UpstreamFailure,
+    conversation: Conversation,
+    model: UpstreamModel,
+    now: number,
+    isPlain: boolean
+  ) => RepeatedConversation | undefined
   /** The conversation as the id of the stored response that it continues, and the new items alone; `undefined` without new items. */
   readonly byId: (conversation: Conversation) => Conversation | undefined
   /** Deletes a stored response. */

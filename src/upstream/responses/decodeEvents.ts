@@ -32,16 +32,10 @@ import { eventsOf, lastTypeOf } from "./eventsOf.ts"
 export interface EventOptions {
   /** The caller speaks the contract: the events pass as they are. */
   readonly passesEvents?: boolean
-  /** Learns whether the server sends the thinking itself. */
-  readonly thinking?: SentThinking
+  /** Called when the server sends the thinking itself, and not only summaries. */
+  readonly onThinking?: () => void
   /** Learns what the server states of the account's quota. */
   readonly budget?: Pick<RequestBudget, "statedQuota">
-}
-
-/** What a server has sent of its models' thinking so far. */
-export interface SentThinking {
-  /** It has sent `reasoning_text`, and not only summaries. */
-  text: boolean
 }
 
 /** An item in progress. */
@@ -142,13 +136,14 @@ class EventDecoder implements ChunkDecoder {
   readonly #passes: boolean
   /** Finds the thinking that local servers leave within the text, except in a reply that passes as it is. */
   readonly #inline: ReturnType<typeof inlineReasoning> | undefined
-  readonly #thinking: SentThinking | undefined
+  readonly #onThinking: EventOptions["onThinking"]
+  #hasThinking = false
   readonly #budget: EventOptions["budget"]
 
-  constructor({ budget, passesEvents = false, thinking }: EventOptions) {
+  constructor({ budget, onThinking, passesEvents = false }: EventOptions) {
     this.#passes = passesEvents
     this.#inline = passesEvents ? undefined : inlineReasoning()
-    this.#thinking = thinking
+    this.#onThinking = onThinking
     this.#budget = budget
   }
 
@@ -339,6 +334,12 @@ class EventDecoder implements ChunkDecoder {
     else this.#inline.push(text, out)
   }
 
+  #noteThinking(): void {
+    if (this.#hasThinking) return
+    this.#hasThinking = true
+    this.#onThinking?.()
+  }
+
   #think(item: Item, piece: string | undefined, out: Array<UpstreamEvent>): void {
     const text = piece === undefined ? "" : item.characters.take(piece)
     if (text === "") return
@@ -373,7 +374,7 @@ class EventDecoder implements ChunkDecoder {
         if (!this.#passes && delta !== undefined) out.push(UpstreamExtra("openai", "message", { refusal: delta }))
         return
       case "response.reasoning_text.delta":
-        if (this.#thinking !== undefined) this.#thinking.text = true
+        this.#noteThinking()
         if (item === undefined) return
         item.hasThinking = true
         return this.#think(item, delta, out)
@@ -425,7 +426,7 @@ class EventDecoder implements ChunkDecoder {
       case "reasoning": {
         if (rest !== "") out.push(UpstreamReasoning(rest))
         const { content, summary } = item
-        if (this.#thinking !== undefined && listOf(content).length > 0) this.#thinking.text = true
+        if (listOf(content).length > 0) this.#noteThinking()
         if (known?.hasContent === false) {
           const text = textsOf(content) || textsOf(summary)
           if (text !== "") out.push(UpstreamReasoning(text))

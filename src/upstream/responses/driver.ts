@@ -16,11 +16,12 @@ import { asCount, parseJson } from "../json.ts"
 import { cacheNames } from "../server/cacheName.ts"
 import { isError as isOtherError } from "../server/errorFacts.ts"
 import { passes } from "../server/fieldPolicy.ts"
+import { LearnedModels } from "../server/LearnedModels.ts"
 import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
 import type { ServerModel, ServerOptions } from "../server/ServerOptions.ts"
 import { saysThinking } from "../server/thinking.ts"
 import type { CompletionRequest, CountRequest, Driver, Seals, ServerCompaction, UpstreamModel } from "../Upstream.ts"
-import { eventDecoder, type SentThinking } from "./decodeEvents.ts"
+import { eventDecoder } from "./decodeEvents.ts"
 import {
   compactRequest,
   countRequest,
@@ -55,9 +56,6 @@ const ownNames: { readonly [Name in keyof Sampling]?: string } = {
   logitBias: "logit_bias"
 }
 
-/** Models that are remembered. */
-const mostSealless = 1_000
-
 /** The headers of a caller of this contract. */
 const headersOf = ({ vendorFields }: Conversation) =>
   vendorFields?.vendor === "responses" ? vendorFields.headers : undefined
@@ -70,52 +68,63 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
   const entries = new Map<string, ServerModel>(options.models.map((model) => [model.id, model]))
   const policy = options.fields ?? "pass"
   const isPassed = passes(policy)
-  const thinking: SentThinking = { text: false }
+  /** Models that have sent their thinking itself, which the server reads then, and those whose thinking it has refused. */
+  const thoughts = new LearnedModels()
+  const unread = new LearnedModels()
+  const readsThinking = (model: UpstreamModel, now: number) => thoughts.has(model, now) && !unread.has(model, now)
   /** The server gets the tools and items of the contract as the caller wrote them. */
   const speaks = (options.tools ?? "native") === "native"
   /** Models that refuse to seal thinking, because they have none. */
-  const sealless = new Set<string>()
-  const asked = (model: UpstreamModel) => {
+  const sealless = new LearnedModels()
+  const asked = (model: UpstreamModel, now: number) => {
     const entry = entries.get(model.id)
     const said: ModelOptions = {
       speaks,
       tools: options.tools === "prompt" ? "prompt" : "native",
       words: entry?.thinking,
-      seals: entry?.thinking !== "none" && !sealless.has(model.id),
+      seals: entry?.thinking !== "none" && !sealless.has(model, now),
       shows: model.reasoning,
       policy,
       history: options.historyReasoning,
-      readsThinking: thinking.text
+      readsThinking: readsThinking(model, now)
     }
     return { model: { id: model.id, name: entry?.model ?? model.id }, said }
   }
 
   const caches = cacheNames(options)
 
-  function* say(request: CompletionRequest): Cooperative<CompletionCall> {
-    const { isWhole, model: requested } = request
-    const { model, said } = asked(requested)
-    const conversation = caches.named(request)
-    const compacts = conversation.vendorFields?.compacts === true
-    return {
-      model,
-      path: compacts ? "/responses/compact" : "/responses",
-      body: compacts
-        ? yield* compactRequest(model.name, conversation, said)
-        : yield* responsesRequest(model.name, conversation, said, isWhole),
-      headers: { ...headersOf(conversation), ...caches.headers(request) },
-      id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
-      chunks: eventDecoder({ passesEvents: isNative(conversation), thinking, budget: request.budget })
+  const sayAt = (now: number) =>
+    function*(request: CompletionRequest): Cooperative<CompletionCall> {
+      const { isWhole, model: requested } = request
+      const { model, said } = asked(requested, now)
+      const conversation = caches.named(request)
+      const compacts = conversation.vendorFields?.compacts === true
+      return {
+        model,
+        path: compacts ? "/responses/compact" : "/responses",
+        body: compacts
+          ? yield* compactRequest(model.name, conversation, said)
+          : yield* responsesRequest(model.name, conversation, said, isWhole),
+        headers: { ...headersOf(conversation), ...caches.headers(request) },
+        id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
+        chunks: eventDecoder({
+          passesEvents: isNative(conversation),
+          onThinking: () => thoughts.learn(requested, now),
+          budget: request.budget
+        })
+      }
     }
-  }
 
   const isNative = (conversation: Conversation): boolean => speaks && ownRequest(conversation) !== undefined
 
   /** True for the first refusal of what the gateway asks for by itself. */
-  const refusesSeals = ({ conversation, model }: CompletionRequest, failure: UpstreamFailure): boolean => {
+  const refusesSeals = (
+    { conversation, model }: CompletionRequest,
+    failure: UpstreamFailure,
+    now: number
+  ): boolean => {
     const { message = "", status } = failure
-    return status === 400 && !refusesSeal(failure) && !isNative(conversation) && !sealless.has(model.id) &&
-      sealless.size < mostSealless &&
+    return status === 400 && !refusesSeal(failure) && !isNative(conversation) && !sealless.has(model, now) &&
       /encrypted[ _.]content/i.test(message.slice(0, 2_000))
   }
 
@@ -134,13 +143,20 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     }
   }
 
-  const seals = makeSeals(isNative, () => thinking.text, forget)
+  const seals = makeSeals(
+    isNative,
+    { isRead: readsThinking, refused: (model, now) => unread.learn(model, now) },
+    forget
+  )
 
   /** Monotonic milliseconds up to which the server is known not to count tokens. */
   let countsFrom = -Infinity
 
-  const count = Effect.fnUntraced(function*({ callerHeaders, conversation, model: requested, token }: CountRequest) {
-    const { model, said } = asked(requested)
+  const count = Effect.fnUntraced(function*(
+    { callerHeaders, conversation, model: requested, token }: CountRequest,
+    now: number
+  ) {
+    const { model, said } = asked(requested, now)
     const body = yield* startCooperatively(countRequest(model.name, conversation, said))
     const headers = headersOf(conversation)
     const path = "/responses/input_tokens"
@@ -151,18 +167,23 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     return tokens ?? (yield* yield* client.refusal("completion", exchange, text, token, model))
   }, Effect.scoped)
 
-  /** Counts, and once more in plain form if the server refuses what another one has made. */
-  const countPlain = (request: CountRequest): Effect.Effect<number, UpstreamFailure> =>
-    Effect.catchIf(count(request), refusesSeal, (failure) => {
-      const plain = seals.plain(request.conversation)
-      return plain === undefined ? Effect.fail(failure) : count({ ...request, conversation: plain.conversation })
+  /** Counts, and once more in plain form if the server refuses what it cannot read or find. */
+  const countPlain = (request: CountRequest, now: number): Effect.Effect<number, UpstreamFailure> =>
+    Effect.catch(count(request, now), (failure) => {
+      const repeated = seals.repeated(failure, request.conversation, request.model, now, false)
+      return repeated === undefined
+        ? Effect.fail(failure)
+        : Effect.map(count({ ...request, conversation: repeated.conversation }, now), (tokens) => {
+          repeated.taken(now)
+          return tokens
+        })
     })
 
   const countTokens = (request: CountRequest): Effect.Effect<number, UpstreamFailure> =>
     Effect.clockWith((clock: Clock.Clock) =>
       monotonicMillis(clock) < countsFrom
         ? Effect.fail(noCounts)
-        : Effect.tapError(countPlain(request), (failure) =>
+        : Effect.tapError(countPlain(request, monotonicMillis(clock)), (failure) =>
           Effect.sync(() => {
             if (lacksEndpoint(failure)) countsFrom = monotonicMillis(clock) + missingFor
           }))
@@ -182,9 +203,13 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     },
     seals,
     complete: (request) =>
-      Effect.catchIf(client.complete(request, say), (failure) => refusesSeals(request, failure), () => {
-        sealless.add(request.model.id)
-        return client.complete(request, say)
+      Effect.clockWith((clock: Clock.Clock) => {
+        const now = monotonicMillis(clock)
+        const say = sayAt(now)
+        return Effect.catchIf(client.complete(request, say), (failure) => refusesSeals(request, failure, now), () => {
+          sealless.learn(request.model, now)
+          return client.complete(request, say)
+        })
       }),
     countTokens
   }

@@ -2,12 +2,13 @@
  * What of a conversation only its maker can read or find, for servers of the Responses API: which refusals are about that, and the
  * conversation without it.
  */
+import { refusesLength, refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { Conversation, Part, Turn } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { VendorFields } from "../../domain/VendorFields.ts"
-import type { Seals } from "../Upstream.ts"
-import { type LeftOut, plainForm } from "./plainForm.ts"
+import type { PlainConversation, RepeatedConversation, Seals, UpstreamModel } from "../Upstream.ts"
+import { type LeftOut, plainForm, type PlainOptions } from "./plainForm.ts"
 
 const refusalCodes: ReadonlySet<string | undefined> = new Set([
   "invalid_encrypted_content",
@@ -25,6 +26,16 @@ export const refusesSeal = ({ kind, message = "", reason, serverCode, status = 4
     (status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 429 &&
       refusalWords.test(message.slice(0, 2_000)))
   )
+
+/** Fields of a request that thinking may be refused by. */
+const fieldsOfThinking = /^(?:input|messages|reasoning)\b/
+
+/** True for a refusal that may be about thinking in the conversation, in words of which servers have many. */
+const mayRefuseThinking = (failure: UpstreamFailure): boolean => {
+  const { kind, param, status = 400 } = failure
+  return kind === "refused" && (status === 400 || status === 404 || status === 422) && !refusesModel(failure) &&
+    !refusesLength(failure) && (param === undefined || fieldsOfThinking.test(param))
+}
 
 /** The items of reasoning that belong to a call. */
 const itemsOfCall = "reasoning_items"
@@ -46,42 +57,97 @@ const unsealed = (conversation: Conversation): Conversation | undefined => {
   return turns.every((turn, i) => turn === conversation.turns[i]) ? undefined : { ...conversation, turns }
 }
 
+/** A conversation of another style without its thinking; `undefined` if it has none. */
+const thoughtless = (conversation: Conversation): Conversation | undefined => {
+  const isThought = ({ _tag }: Part) => _tag === "Reasoning"
+  return conversation.turns.some(({ parts }) => parts.some(isThought))
+    ? {
+      ...conversation,
+      turns: conversation.turns.map((turn) => ({ ...turn, parts: turn.parts.filter((part) => !isThought(part)) }))
+    }
+    : undefined
+}
+
 /** The path in the caller's request. Of what a stored response has, seals are named alone. */
 const pathsOf = ({ index, path }: LeftOut, { continued }: VendorFields): ReadonlyArray<string> => {
   const own = index - (continued?.items ?? 0)
   return own >= 0 ? [`input[${own}]${path}`] : path === "" ? [] : [`previous_response_id${path}`]
 }
 
+/** Which models' thinking the server reads. `now`: monotonic milliseconds. */
+export interface ReadThinking {
+  readonly isRead: (model: UpstreamModel, now: number) => boolean
+  /** The server has refused thinking that it was believed to read, and has taken the rest. */
+  readonly refused: (model: UpstreamModel, now: number) => void
+}
+
+const nothing = () => {}
+
 /** Makes the driver's part. `isNative`: the server gets the request as its caller wrote it. */
 export const makeSeals = (
   isNative: (conversation: Conversation) => boolean,
-  readsThinking: () => boolean,
+  thinking: ReadThinking,
   forget: Seals["forget"]
-): Seals => ({
-  forget,
-  refused: refusesSeal,
-  byId: (conversation) => {
-    const own = conversation.vendorFields
-    const input = own?.fields["input"]
-    if (own?.continued === undefined || !isNative(conversation) || !Array.isArray(input)) return undefined
-    const { id, items } = own.continued
-    const added = (input as ReadonlyArray<Json>).slice(items)
-    return added.length === 0 ? undefined : {
-      ...conversation,
-      vendorFields: { ...own, fields: { ...own.fields, input: added, previous_response_id: id } }
-    }
-  },
-  plain: (conversation, isForeign) => {
+): Seals => {
+  const plainOf = (
+    conversation: Conversation,
+    options: PlainOptions
+  ): PlainConversation | undefined => {
     const own = conversation.vendorFields
     if (own === undefined || !isNative(conversation)) {
       const plain = unsealed(conversation)
       return plain === undefined ? undefined : { conversation: plain, left: [] }
     }
-    const plain = plainForm(own.fields, { isForeign, readsThinking: readsThinking() })
+    const plain = plainForm(own.fields, options)
     if (plain === undefined) return undefined
     return {
       conversation: { ...conversation, vendorFields: { ...own, fields: plain.fields } },
       left: plain.left.flatMap((each) => pathsOf(each, own))
     }
   }
-})
+
+  /** The conversation without thinking that has no seal. */
+  const unthinking = (conversation: Conversation): PlainConversation | undefined => {
+    if (isNative(conversation)) return plainOf(conversation, { readsThinking: false })
+    const rest = thoughtless(conversation)
+    return rest === undefined ? undefined : { conversation: rest, left: [] }
+  }
+
+  const repeated = (
+    failure: UpstreamFailure,
+    conversation: Conversation,
+    model: UpstreamModel,
+    now: number,
+    isPlain: boolean
+  ): RepeatedConversation | undefined => {
+    const readsThinking = thinking.isRead(model, now)
+    if (refusesSeal(failure) && !isPlain) {
+      const plain = plainOf(conversation, { readsThinking })
+      if (plain !== undefined) return { ...plain, taken: nothing }
+    }
+    // What the caller itself sends of thinking is its own, unless the gateway has changed it.
+    const isOwn = isNative(conversation) && !isPlain
+    if (isOwn || !readsThinking || !mayRefuseThinking(failure)) return undefined
+    const rest = unthinking(conversation)
+    return rest === undefined ? undefined : { ...rest, taken: (now) => thinking.refused(model, now) }
+  }
+
+  return {
+    forget,
+    refused: refusesSeal,
+    repeated,
+    byId: (conversation) => {
+      const own = conversation.vendorFields
+      const input = own?.fields["input"]
+      if (own?.continued === undefined || !isNative(conversation) || !Array.isArray(input)) return undefined
+      const { id, items } = own.continued
+      const added = (input as ReadonlyArray<Json>).slice(items)
+      return added.length === 0 ? undefined : {
+        ...conversation,
+        vendorFields: { ...own, fields: { ...own.fields, input: added, previous_response_id: id } }
+      }
+    },
+    plain: (conversation, model, now, isForeign) =>
+      plainOf(conversation, { isForeign, readsThinking: thinking.isRead(model, now) })
+  }
+}

@@ -197,7 +197,9 @@ describe("the reply of a server of the same contract", () => {
     const [, added, partAdded, delta, textDone, partDone, done, callAdded, piece, whole, callDone, last] = events
     for (const event of [partAdded, delta, textDone, partDone]) assert.deepInclude(event, inMessage)
     for (const event of [added, done]) assert.deepInclude(event, { response_id: "resp_server", output_index: 0 })
-    for (const event of [callAdded, callDone]) assert.deepInclude(event, { response_id: "resp_server", output_index: 1 })
+    for (const event of [callAdded, callDone]) {
+      assert.deepInclude(event, { response_id: "resp_server", output_index: 1 })
+    }
     for (const event of [piece, whole]) assert.deepInclude(event, inCall)
     assert.deepInclude(whole, { name: "g", arguments: "{}" })
     assert.deepInclude(last?.["response"], {

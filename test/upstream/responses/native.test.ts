@@ -320,17 +320,20 @@ describe("a request", () => {
     assert.deepStrictEqual(await stored.json(), first)
   })
 
-  it.each([{}, { input: [] }])("that continues a response by nothing else is its whole conversation: %j", async (own) => {
-    server.answer(() => streamed(responseOf([messageItem("Hello")], { id: "resp_before" })))
-    await ask({ input: [{ role: "user", content: "Hi" }] })
-    server.answer(() => said("And so on"))
-    await ask({ ...own, previous_response_id: "resp_before" })
-    assert.deepStrictEqual(server.requests.at(-1)?.body, {
-      model: "server-model",
-      input: [{ role: "user", content: "Hi" }, messageItem("Hello")],
-      stream: false
-    })
-  })
+  it.each([{}, { input: [] }])(
+    "that continues a response by nothing else is its whole conversation: %j",
+    async (own) => {
+      server.answer(() => streamed(responseOf([messageItem("Hello")], { id: "resp_before" })))
+      await ask({ input: [{ role: "user", content: "Hi" }] })
+      server.answer(() => said("And so on"))
+      await ask({ ...own, previous_response_id: "resp_before" })
+      assert.deepStrictEqual(server.requests.at(-1)?.body, {
+        model: "server-model",
+        input: [{ role: "user", content: "Hi" }, messageItem("Hello")],
+        stream: false
+      })
+    }
+  )
 })
 
 describe("an item that is not what its type says", () => {

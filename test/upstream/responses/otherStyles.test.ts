@@ -4,6 +4,7 @@ import { businessKey, type RunningGateway, startGateway } from "../../support/ga
 import { makeMovedClock } from "../../support/movedClock.ts"
 import type { OpenAiServer } from "../../support/openaiServer.ts"
 import {
+  type Answer,
   callItem,
   events,
   eventsOf,
@@ -138,8 +139,90 @@ describe("thinking without a seal", () => {
   })
 })
 
+describe("thinking that a server refuses although it sends some", () => {
+  const thought = reasoningItem("", { summary: [], content: [{ type: "reasoning_text", text: "Hm." }] })
+  const hasThinking = (body: Fields) =>
+    (body["input"] as ReadonlyArray<Fields>).some(({ type }) => type === "reasoning")
+  const history = [
+    { role: "user", content: "A" },
+    { role: "assistant", content: "B", reasoning_content: "Hm." },
+    { role: "user", content: "C" }
+  ]
+  const refusal = { error: { message: "Unsupported item type", param: "input[1]" } }
+  const refusals: ReadonlyArray<readonly [how: string, answer: Answer]> = [
+    ["at once", json(400, refusal)],
+    ["within the reply", { pieces: [events({ type: "error", code: "invalid_request", message: "Unsupported item" })] }]
+  ]
+  const models = { one: "m-1", two: "m-2" }
+  const learns = async (model: string) => {
+    server.answer(() => streamed(responseOf([thought, messageItem("Hello")])))
+    await chat([{ role: "user", content: "A" }], { model })
+  }
+  it.each(refusals)("is left out in the same try, and for an hour of that model: %s", async (_, refused) => {
+    await start({ upstream: { driver: "responses", base_url: server.baseUrl, timeouts: { queue: 0 }, models } })
+    for (const model of ["one", "two"]) await learns(model)
+    const asked = async (model: string) => {
+      server.answer(({ body }) => body["model"] === "m-1" && hasThinking(body) ? refused : said("Hello"))
+      const { response } = await chat(history, { model })
+      assert.strictEqual(response.status, 200)
+      assert.strictEqual(new Set(server.requests.map(({ key }) => key)).size, 1)
+      return server.requests.map(({ body }) => hasThinking(body))
+    }
+    assert.deepStrictEqual(await asked("one"), [true, false])
+    await learns("one")
+    assert.deepStrictEqual(await asked("one"), [false])
+    assert.deepStrictEqual(await asked("two"), [true])
+    clock.move(3_600_000)
+    assert.deepStrictEqual(await asked("two"), [false])
+    await learns("one")
+    assert.deepStrictEqual(await asked("one"), [true, false])
+  })
+
+  it("is sent again where the rest is refused too, and the caller gets that refusal", async () => {
+    await start()
+    await learns("upstream-reasoner")
+    server.answer(() => json(400, { error: { message: "No tools here", param: null } }))
+    for (let i = 0; i < 2; i++) {
+      const { body, response } = await chat(history)
+      assert.strictEqual(response.status, 400)
+      assert.include(JSON.stringify(body), "No tools here")
+    }
+    assert.deepStrictEqual(server.requests.map(({ body }) => hasThinking(body)), [true, false, true, false])
+  })
+
+  it.each([
+    ["that the prompt is too long", { message: "The prompt is too long", code: "context_length_exceeded" }],
+    ["of another field", { message: "Invalid schema", param: "tools[0].parameters" }]
+  ])("is not asked without after a refusal %s", async (_, error) => {
+    await start()
+    await learns("upstream-reasoner")
+    server.answer(() => json(400, { error }))
+    await chat(history)
+    assert.lengthOf(server.requests, 1)
+  })
+
+  it("is left out for callers of the server's own API too where the plain form is refused", async () => {
+    await start()
+    const unsealed: Fields = { id: "rs_1", type: "reasoning", summary: [], content: thought["content"] }
+    server.answer(() => streamed(responseOf([unsealed, messageItem("Hello")])))
+    await post("/v1/responses", { input: "A" })
+    const input = [{ role: "user", content: "A" }, unsealed, messageItem("Hello"), { role: "user", content: "C" }]
+    const forgotten = { message: "Item 'rs_1' not found. Items are not persisted when `store` is false.", code: null }
+    for (const asked of [[true, true, false], [true, false]]) {
+      server.answer(({ body }) => hasThinking(body) ? json(404, { error: forgotten }) : said("Hello"))
+      const { body, response } = await post("/v1/responses", { input })
+      assert.strictEqual(response.status, 200, JSON.stringify(body))
+      assert.strictEqual(response.headers.get("x-gateway-ignored"), "input[1]")
+      assert.deepStrictEqual(server.requests.map(({ body }) => hasThinking(body)), asked)
+    }
+    server.answer(({ body }) => hasThinking(body) ? json(400, refusal) : said("Hello"))
+    assert.strictEqual((await post("/v1/responses", { input })).response.status, 400)
+    assert.lengthOf(server.requests, 1)
+  })
+})
+
 describe("a model that seals no thinking", () => {
-  it("is asked again without, in the same try, and not for it again", async () => {
+  it("is asked again without, in the same try, and not for it again within an hour", async () => {
     await start()
     server.answer(({ body }) =>
       "include" in body
@@ -152,6 +235,9 @@ describe("a model that seals no thinking", () => {
     }
     assert.deepStrictEqual(server.requests.map(({ body }) => "include" in body), [true, false, false])
     assert.strictEqual(server.requests[0]?.key, server.requests[1]?.key)
+    clock.move(3_600_000)
+    await chat([{ role: "user", content: "A" }])
+    assert.deepStrictEqual(server.requests.slice(3).map(({ body }) => "include" in body), [true, false])
   })
 })
 
