@@ -312,6 +312,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     const { caller: { owner }, config: { responses } } = input
     const start = (given: Conversation) => {
       const { stats } = input.request
+      budget.isEmpty = true
       const isBounded = input.isStrict === true || this.#isBounded
       const conversation = isBounded ? withLimit(given, input.config, target) : given
       stats.sent = conversation

@@ -4,7 +4,7 @@
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { MostUsed } from "../domain/bill.ts"
-import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
+import type { Conversation } from "../domain/Conversation.ts"
 import { estimateTokens, withMargin } from "../domain/estimateTokens.ts"
 import { GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { inputImagesOf } from "../domain/inputImages.ts"
@@ -16,7 +16,7 @@ import { reminder } from "../sieve/declaration.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import type { Bound } from "../usage/keyRules.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
-import { demandsCall, judgesChoice } from "./toolPolicy.ts"
+import { asksTwice } from "./toolPolicy.ts"
 import { limitField } from "./unsentFields.ts"
 
 /** The limit of output of a summary that the gateway asks for, in tokens. */
@@ -157,8 +157,7 @@ export const boundsOf = (
     if (tools instanceof GatewayError) return tools
     const { toolChoice } = conversation
     // A reply without the demanded call is asked for again.
-    const isRepeated = toolsEnabled(conversation) && demandsCall(toolChoice) &&
-      !judgesChoice(conversation, driver.family)
+    const isRepeated = asksTwice(conversation, driver.family)
     bounds.push({
       target,
       most: {

@@ -32,7 +32,7 @@ import { cacheName } from "./conversationKey.ts"
 import type { Request } from "./Request.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { asksAgain } from "./SentPrompt.ts"
-import { demandsCall, judgesChoice, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
+import { asksTwice, checksChoice, type PolicyMachine, toolPolicy } from "./toolPolicy.ts"
 import { forDriver } from "./unsentFields.ts"
 
 /** A reply that the upstream has started. */
@@ -214,13 +214,13 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
       }
     )
 
-  /** One turn, and a second one with a reminder if the demanded call is missing. */
-  const startWithReminder = (
+  /** One turn, and a second one with a reminder if the demanded call is missing and may be asked for again. */
+  const startDemanding = (
     input: ReplyInput,
     lease: Lease,
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
-    const { conversation } = input
+    const { conversation, driver } = input
     const start = (conversation: Conversation, isSecond: boolean) => {
       const policy = toolPolicy(conversation.toolChoice, isSecond)
       return Effect.map(startTurn(input, lease, conversation, policy), (turn) => ({ turn, policy }))
@@ -234,19 +234,20 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     return Effect.map(start(conversation, false), (first) => {
       let { isCacheReported, isOver } = first.turn
       const { budget, model: { id: model }, request: { stats } } = input
+      const fail = () => Stream.fail(violation(conversation))
       const second = () => {
         asksAgain(stats, budget, { upstream: lease.upstream, model }, () => estimateConversation(conversation))
         return Stream.unwrap(
           Effect.map(Scope.provide(start(withReminder(conversation), true), scope), (second) => {
             isOver = second.turn.isOver
             isCacheReported = second.turn.isCacheReported
-            return withNext(second, () => Stream.fail(violation(conversation)))
+            return withNext(second, fail)
           })
         )
       }
       return {
         id: first.turn.id,
-        events: withNext(first, second),
+        events: withNext(first, asksTwice(conversation, driver.family) ? second : fail),
         isOver: () => isOver(),
         isCacheReported: () => isCacheReported()
       }
@@ -259,9 +260,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     const { conversation, driver } = input
-    const { toolChoice } = conversation
-    return toolsEnabled(conversation) && demandsCall(toolChoice) && !judgesChoice(conversation, driver.family)
-      ? startWithReminder(input, lease, scope)
+    return checksChoice(conversation, driver.family)
+      ? startDemanding(input, lease, scope)
       : startTurn(input, lease, conversation, undefined)
   }
 }

@@ -2,7 +2,7 @@
  * Enforces the caller's `tool_choice`: with `required` or a forced function, text waits until a call starts, and a reply without
  * the demanded call is a violation, which is never sent as a finished reply.
  */
-import type { Conversation, ToolChoice } from "../domain/Conversation.ts"
+import { type Conversation, type ToolChoice, toolsEnabled } from "../domain/Conversation.ts"
 import { type GatewayError, invalidRequest, shortenName } from "../domain/GatewayError.ts"
 import { type ReplyEvent, TextDelta } from "../domain/ReplyEvent.ts"
 import { TextPieces } from "../domain/stream/text.ts"
@@ -16,7 +16,7 @@ export interface PolicyMachine extends HoldingMachine<ReplyEvent, ReplyEvent> {
 }
 
 /** True if the choice demands a call. */
-export const demandsCall = (choice: ToolChoice): boolean => choice._tag === "Required" || choice._tag === "Function"
+const demandsCall = (choice: ToolChoice): boolean => choice._tag === "Required" || choice._tag === "Function"
 
 /** The error of a choice that the declared tools cannot meet. */
 export const toolChoiceFault = ({ toolChoice: choice, tools }: Conversation): GatewayError | undefined => {
@@ -36,13 +36,18 @@ export const toolChoiceFault = ({ toolChoice: choice, tools }: Conversation): Ga
 export const hasOwnTools = ({ vendorFields, vendorTools }: Conversation): boolean =>
   vendorTools !== undefined || vendorFields?.wholeElement === true
 
-/**
- * True if the upstream of this family gets tools that it runs itself, or the request as its caller wrote it: then it judges the choice
- * among all tools.
- */
+/** True if the upstream of this family gets tools whose calls the gateway does not read: then it judges the choice among all tools. */
 export const judgesChoice = (conversation: Conversation, family: FamilyName | undefined): boolean =>
-  isWholeFor(conversation, family) ||
+  (isWholeFor(conversation, family) && conversation.vendorFields?.readsCalls !== true) ||
   conversation.vendorTools?.some(({ vendorFields }) => vendorFields.vendor === family) === true
+
+/** True if the reply of an upstream of this family must have a call. */
+export const checksChoice = (conversation: Conversation, family: FamilyName | undefined): boolean =>
+  toolsEnabled(conversation) && demandsCall(conversation.toolChoice) && !judgesChoice(conversation, family)
+
+/** True if a reply without the demanded call is asked for once more. A request that goes as its caller wrote it gets no reminder. */
+export const asksTwice = (conversation: Conversation, family: FamilyName | undefined): boolean =>
+  checksChoice(conversation, family) && !isWholeFor(conversation, family)
 
 /**
  * Starts the machine. A forced function hides the calls of other functions; the remaining calls are numbered from 0.
@@ -51,6 +56,8 @@ export const judgesChoice = (conversation: Conversation, family: FamilyName | un
 export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMachine => {
   const forced = choice._tag === "Function" ? choice.name : undefined
   let held: Array<ReplyEvent> = []
+  /** Characters of the fields in the held events. */
+  let heldFields = 0
   /** Held text after the held events, joined to one piece. */
   const heldText = new TextPieces()
   let shown = 0
@@ -64,11 +71,12 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
     holdText()
     for (const event of held) out.push(event)
     held = []
+    heldFields = 0
   }
   return {
     violated: () => violated,
     get held() {
-      return heldText.length
+      return heldText.length + heldFields
     },
     push(event, out) {
       if (violated) return
@@ -86,6 +94,7 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
           else {
             holdText()
             held.push(event)
+            if (event._tag === "ReplyExtra") heldFields += JSON.stringify(event.value).length
           }
           return
         case "CallStarted":
@@ -103,6 +112,7 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
           if (shown === 0 && event.reason !== "content_filter") {
             violated = true
             held = []
+            heldFields = 0
             heldText.clear()
             return
           }

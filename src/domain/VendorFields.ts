@@ -30,6 +30,8 @@ export interface VendorFields {
   readonly wholeElement?: true
   /** Of a turn: it belongs to the same message as the turn before it. */
   readonly continues?: true
+  /** Of a whole request: each tool that the model may call is one whose calls the gateway reads, and the reply may have calls. */
+  readonly readsCalls?: true
   /** Of a whole request: headers of the vendor's contract that a driver of the family sends too, by their names in lower case. */
   readonly headers?: { readonly [name: string]: string }
   /** Of a whole request: it asks for a compaction alone, by the endpoint that the contract has for that. */

@@ -51,6 +51,21 @@ describe("a demanded call", () => {
     assert.deepStrictEqual(out, [Reply.TextDelta("a"), Reply.Finish("content_filter")])
   })
 
+  it("releases what a server says of its own with the call, in order, and counts what is held of it", () => {
+    const machine = toolPolicy(required, false)
+    const out: Array<ReplyEvent> = []
+    const extra = (type: string) => Reply.ReplyExtra("responses", "item", { type })
+    machine.push(extra("a"), out)
+    machine.push(Reply.TextDelta("let me"), out)
+    machine.push(extra("b".repeat(1_000)), out)
+    assert.deepStrictEqual(out, [])
+    assert.isAbove(machine.held, 1_000)
+    for (const event of call(0, "f")) machine.push(event, out)
+    assert.deepStrictEqual(out.slice(0, 3), [extra("a"), Reply.TextDelta("let me"), extra("b".repeat(1_000))])
+    assert.strictEqual(out[3]?._tag, "CallStarted")
+    assert.strictEqual(machine.held, 0)
+  })
+
   it("drops the reasoning of the second turn", () => {
     const { out } = held(required, [Reply.ReasoningDelta("hm"), ...call(0, "f")], true)
     assert.isFalse(out.some((event) => event._tag === "ReasoningDelta"))

@@ -18,7 +18,7 @@ import { loadedTools } from "./loadedTools.ts"
 import { ownRequest } from "./ownRequest.ts"
 import { type DecodeOptions, requestItems } from "./requestItems.ts"
 import type { CallTargets } from "./toolNames.ts"
-import { decodeTools, toolNames } from "./tools.ts"
+import { decodeTools, readsCalls, toolNames } from "./tools.ts"
 import { decodeItems } from "./turns.ts"
 
 /** A decoded request. */
@@ -96,6 +96,7 @@ export function* decodeResponse(
           betas: options.betas,
           stored: options.stored,
           isRewritten: opened.length !== items.length || opened.some((placed, i) => placed !== items[i]),
+          readsCalls: asked !== "now" && !request.prompt && readsCalls(lists),
           serverCompacts: options.serverCompacts === true
         }),
         untranslated: { paths: faults.ignored, refused: faults.elsewhere }

@@ -41,6 +41,8 @@ const applied: ReadonlySet<string> = new Set(["messages", "stop"])
 
 /** How the request differs from its body. */
 interface OwnOptions extends Pick<DecodeOptions, "betas" | "stored"> {
+  /** See `VendorFields`. */
+  readonly readsCalls: boolean
   /** The gateway has put messages in the places of items. */
   readonly isRewritten: boolean
   /** The server is asked for the compactions of the request; otherwise the gateway makes them. */
@@ -51,7 +53,7 @@ interface OwnOptions extends Pick<DecodeOptions, "betas" | "stored"> {
 export const ownRequest = (
   sent: JsonRecord,
   items: ReadonlyArray<PlacedItem>,
-  { betas, isRewritten, serverCompacts, stored }: OwnOptions
+  { betas, isRewritten, readsCalls, serverCompacts, stored }: OwnOptions
 ): VendorFields => {
   const fields: { [name: string]: Json } = {}
   const input = isRewritten ? undefined : ownInput(sent)
@@ -80,6 +82,7 @@ export const ownRequest = (
     vendor: "responses",
     fields,
     wholeElement: true,
+    ...(readsCalls ? { readsCalls } : {}),
     ...(betas === undefined ? {} : { headers: { "openai-beta": betas } }),
     ...(seals.length === 0 ? {} : { seals }),
     ...(continued === undefined ? {} : { continued })

@@ -45,6 +45,10 @@ const isNamespace = (tool: Tool): tool is NamespaceTool => tool.type === "namesp
 const isCallable = (tool: Tool | Member): tool is FunctionTool | CustomTool =>
   isFunctionTool(tool) || isCustomTool(tool)
 
+/** True if the calls of all these tools are those of functions and custom tools, which are read from any server. */
+export const readsCalls = (lists: ReadonlyArray<ToolList>): boolean =>
+  lists.every(({ tools }) => tools.every(isCallable))
+
 /** The fields of a function, sent flat or nested as in chat completions. */
 export const functionFields = (tool: FunctionTool) => "function" in tool ? tool.function : tool
 
