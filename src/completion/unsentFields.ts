@@ -12,6 +12,9 @@ import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
+/** The limits of output, with their fields in chat completions. */
+const limitNames = { maxTokens: "max_tokens", maxCompletionTokens: "max_completion_tokens" } as const
+
 /** Parameters that a driver without sampling leaves to its upstream, with their fields in the styles but content generation. */
 const samplingFields = {
   temperature: "temperature",
@@ -21,10 +24,7 @@ const samplingFields = {
   presencePenalty: "presence_penalty",
   frequencyPenalty: "frequency_penalty",
   logitBias: "logit_bias"
-} as const satisfies { readonly [Key in keyof Sampling]: string }
-
-/** The limits of output, with their fields in chat completions. */
-const limitNames = { maxTokens: "max_tokens", maxCompletionTokens: "max_completion_tokens" } as const
+} as const satisfies { readonly [Key in Exclude<keyof Sampling, keyof typeof limitNames>]: string }
 const limitKeys = Object.keys(limitNames) as ReadonlyArray<keyof typeof limitNames>
 
 /** The field of the limit by style, where it is another one. */

@@ -121,6 +121,9 @@ export interface Sampling {
   readonly logitBias?: { readonly [token: string]: number } | undefined
 }
 
+/** A contract's field of each sampling parameter; `undefined` for one that it does not have. A new parameter needs an entry in each contract. */
+export type SamplingNames = { readonly [Name in keyof Required<Sampling>]: string | undefined }
+
 /** Whether and how much the model should think, as the caller said. */
 export interface Thinking {
   readonly mode: "auto" | "on" | "off"

@@ -26,7 +26,8 @@ beforeAll(async () => {
   vi.resetModules()
   vi.doMock(modules.domain, async (original) => {
     const { protocols, ...actual } = await original<typeof Domain>()
-    const withToy = { ...protocols, toy: { isServer: true, hasTools: false, endpoint: /\/+$/ } }
+    const toy = { isServer: true, hasTools: false, family: undefined, hasApis: false, endpoint: /\/+$/ }
+    const withToy = { ...protocols, toy }
     const protocolNames = Object.keys(withToy)
     return { ...actual, protocols: withToy, protocolNames, driverNames: ["embedded", ...protocolNames] }
   })

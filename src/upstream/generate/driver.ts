@@ -27,7 +27,7 @@ import type { SentVendorFields } from "./contents.ts"
 import { chunkDecoder } from "./decodeChunks.ts"
 import { embedBody, readEmbeddings } from "./embeddings.ts"
 import { errorFacts, isError } from "./errorFacts.ts"
-import { generateRequest } from "./requestBody.ts"
+import { generateRequest, samplingNames } from "./requestBody.ts"
 import { saidWords } from "./thinking.ts"
 
 /** The name of a model as a resource: names with a collection, such as `tunedModels/mine`, are resources already. */
@@ -163,7 +163,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
     name: "generate",
     family: "generate",
     sends: {
-      sampling: (name) => name !== "logitBias",
+      sampling: (name) => samplingNames[name] !== undefined,
       stop: () => true,
       thinking: (model) => entries.get(model.id)?.thinking !== "none",
       fields: (name) => saidWords.has(name),

@@ -5,6 +5,7 @@
 import type {
   Conversation,
   Sampling,
+  SamplingNames,
   StructuredOutput,
   ToolChoice,
   ToolDeclaration
@@ -52,25 +53,28 @@ const outputFields = (output: StructuredOutput): JsonFields => ({
   ...(output._tag === "JsonSchema" ? { responseJsonSchema: output.schema } : {})
 })
 
-const fieldNames = {
+/** The fields of sampling parameters. Of two limits the later one counts. */
+export const samplingNames: SamplingNames = {
   temperature: "temperature",
   topP: "topP",
   topK: "topK",
+  maxTokens: "maxOutputTokens",
+  maxCompletionTokens: "maxOutputTokens",
   seed: "seed",
   presencePenalty: "presencePenalty",
-  frequencyPenalty: "frequencyPenalty"
-} as const satisfies { readonly [Key in keyof Sampling]?: string }
+  frequencyPenalty: "frequencyPenalty",
+  logitBias: undefined
+}
 
-const samplingKeys = Object.keys(fieldNames) as ReadonlyArray<keyof typeof fieldNames>
+const samplingKeys = Object.keys(samplingNames) as ReadonlyArray<keyof Sampling>
 
 const samplingFields = (sampling: Sampling): Record<string, Json> => {
   const fields: Record<string, Json> = {}
   for (const key of samplingKeys) {
+    const name = samplingNames[key]
     const value = sampling[key]
-    if (value !== undefined) fields[fieldNames[key]] = value
+    if (name !== undefined && value !== undefined) fields[name] = value
   }
-  const most = sampling.maxCompletionTokens ?? sampling.maxTokens
-  if (most !== undefined) fields["maxOutputTokens"] = most
   return fields
 }
 

@@ -4,6 +4,7 @@
 import type {
   Conversation,
   Sampling,
+  SamplingNames,
   StructuredOutput,
   ToolChoice,
   ToolDeclaration
@@ -90,28 +91,54 @@ const warmest = 1
 /** The least `top_p` that the vendor accepts while its model thinks. */
 const leastTopP = 0.95
 
+/** The fields of sampling parameters. The limit of output, which the vendor requires, is written by itself. */
+const samplingNames: SamplingNames = {
+  temperature: "temperature",
+  topP: "top_p",
+  topK: "top_k",
+  maxTokens: "max_tokens",
+  maxCompletionTokens: "max_tokens",
+  seed: undefined,
+  presencePenalty: undefined,
+  frequencyPenalty: undefined,
+  logitBias: undefined
+}
+
+const samplingKeys = Object.keys(samplingNames) as ReadonlyArray<keyof Sampling>
+
 /** Parameters that the vendor does not have. */
-const unknownSampling: ReadonlyArray<keyof Sampling> = ["seed", "presencePenalty", "frequencyPenalty", "logitBias"]
+const unknownSampling = samplingKeys.filter((name) => samplingNames[name] === undefined)
+
+/** Parameters that the vendor rejects while its model thinks. */
+const rejectedThinking = ({ topP = 1 }: Sampling): ReadonlyArray<keyof Sampling> => [
+  "temperature",
+  "topK",
+  ...(topP < leastTopP ? ["topP" as const] : [])
+]
 
 /** Parameters that the vendor does not have, and those that it rejects while its model thinks. */
 export const unsampled = (
   conversation: Conversation,
   words: ThinkingWords | undefined
 ): ReadonlyArray<keyof Sampling> => {
-  const { sampling: { topP = 1 }, thinking } = conversation
+  const { sampling, thinking } = conversation
   const thinks = !isInVendorsFormat(conversation) && thinking !== undefined && thinking.mode !== "off" &&
     words !== "effort" && words !== "none" && mayThink(conversation)
-  return thinks
-    ? [...unknownSampling, "temperature", "topK", ...(topP < leastTopP ? ["topP" as const] : [])]
-    : unknownSampling
+  return thinks ? [...unknownSampling, ...rejectedThinking(sampling)] : unknownSampling
 }
 
-/** Sampling within the vendor's range. A model that thinks accepts neither a temperature nor `top_k`. */
-const sampling = ({ temperature, topK, topP }: Conversation["sampling"], thinks: boolean): Record<string, Json> => ({
-  ...(temperature === undefined || thinks ? {} : { temperature: Math.min(warmest, temperature) }),
-  ...(topP === undefined || (thinks && topP < leastTopP) ? {} : { top_p: topP }),
-  ...(topK === undefined || thinks ? {} : { top_k: topK })
-})
+/** The parameters beside the limit of output, within the vendor's range unless its caller has written them. */
+const samplingFields = (sampling: Sampling, isCallers: boolean, thinks: boolean): Record<string, Json> => {
+  const rejected = thinks && !isCallers ? rejectedThinking(sampling) : []
+  const fields: Record<string, Json> = {}
+  for (const key of samplingKeys) {
+    const name = samplingNames[key]
+    const value = sampling[key]
+    if (name === undefined || name === "max_tokens" || value === undefined || rejected.includes(key)) continue
+    fields[name] = key === "temperature" && !isCallers ? Math.min(warmest, Number(value)) : value
+  }
+  return fields
+}
 
 /** The conversation in the vendor's format, as far as both a reply and a count of tokens depend on it. */
 interface Said {
@@ -173,20 +200,13 @@ export function* messagesRequest(
   const { fields: unmarked, maxTokens, thinks } = yield* say(model, conversation, options)
   const fields = yield* marked(unmarked, conversation, options.marks)
   const isCallers = isInVendorsFormat(conversation)
-  const { temperature, topK, topP } = conversation.sampling
   // The vendor rejects blank sequences, which the gateway finds by itself.
   const stop = isCallers ? conversation.stop : conversation.stop.filter((sequence) => sequence.trim() !== "")
   return JSON.stringify({
     ...fields,
     max_tokens: maxTokens,
     stream: !isWhole,
-    ...(isCallers
-      ? {
-        ...(temperature === undefined ? {} : { temperature }),
-        ...(topP === undefined ? {} : { top_p: topP }),
-        ...(topK === undefined ? {} : { top_k: topK })
-      }
-      : sampling(conversation.sampling, thinks)),
+    ...samplingFields(conversation.sampling, isCallers, thinks),
     ...(stop.length === 0 ? {} : { stop_sequences: stop })
   })
 }

@@ -4,6 +4,7 @@
 import {
   type Conversation,
   type Sampling,
+  type SamplingNames,
   type StructuredOutput,
   type ToolChoice,
   toolChoiceWords,
@@ -80,7 +81,7 @@ const fieldNames = {
   presencePenalty: "presence_penalty",
   frequencyPenalty: "frequency_penalty",
   logitBias: "logit_bias"
-} as const satisfies Record<keyof Sampling, string>
+} as const satisfies SamplingNames
 
 const samplingKeys = Object.keys(fieldNames) as ReadonlyArray<keyof Sampling>
 

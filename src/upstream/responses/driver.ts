@@ -6,7 +6,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
-import type { Conversation, Sampling } from "../../domain/Conversation.ts"
+import type { Conversation, Sampling, SamplingNames } from "../../domain/Conversation.ts"
 import { isOfContract } from "../../domain/families/responses.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
@@ -29,6 +29,7 @@ import {
   type ModelOptions,
   ownRequest,
   responsesRequest,
+  samplingNames,
   sendsField
 } from "./requestBody.ts"
 import { makeSeals, refusesSeal } from "./seals.ts"
@@ -47,13 +48,23 @@ export const lacksEndpoint = (failure: UpstreamFailure): boolean =>
 /** The failure of a server that counts no tokens. */
 export const noCounts = new UpstreamFailure({ phase: "completion", kind: "refused", status: 501 })
 
-/** Parameters that the contract does not have, as callers of it write them all the same. */
-const ownNames: { readonly [Name in keyof Sampling]?: string } = {
+/** The fields by which callers of the contract write parameters, also those that it does not have. */
+const ownNames: SamplingNames = {
+  temperature: "temperature",
+  topP: "top_p",
   topK: "top_k",
+  maxTokens: "max_output_tokens",
+  maxCompletionTokens: "max_output_tokens",
   seed: "seed",
   presencePenalty: "presence_penalty",
   frequencyPenalty: "frequency_penalty",
   logitBias: "logit_bias"
+}
+
+/** Tells whether callers of the contract send a parameter by one of its own fields, or by one that the policy passes. */
+const sendsOwn = (name: keyof Sampling, isPassed: (field: string) => boolean): boolean => {
+  const field = ownNames[name]
+  return field !== undefined && (isOfContract(field) || isPassed(field))
 }
 
 /** The headers of a caller of this contract. */
@@ -194,8 +205,7 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     ...(speaks && options.compaction !== "gateway" ? { compaction } : {}),
     sends: {
       sampling: (name, _, conversation) =>
-        name === "temperature" || name === "topP" ||
-        (isNative(conversation) && (ownNames[name] === undefined || isPassed(ownNames[name]))),
+        isNative(conversation) ? sendsOwn(name, isPassed) : samplingNames[name] !== undefined,
       leastOutput: leastOutputTokens,
       thinking: (model, said) => saysThinking(said, entries.get(model.id)?.thinking),
       fields: sendsField(policy),

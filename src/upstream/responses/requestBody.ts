@@ -4,6 +4,8 @@
  */
 import {
   type Conversation,
+  type Sampling,
+  type SamplingNames,
   type StructuredOutput,
   type ToolChoice,
   toolChoiceWords,
@@ -63,6 +65,28 @@ export const sendsField = (policy: FieldPolicy) => {
       ? isOfContract(name) || isPassed(name)
       : reworded.has(name) || (!chatOnly.has(name) && isUnwritten(name))
 }
+
+/** The fields of sampling parameters. The limit of output, which is at least the vendor's, is written by itself. */
+export const samplingNames: SamplingNames = {
+  temperature: "temperature",
+  topP: "top_p",
+  topK: undefined,
+  maxTokens: undefined,
+  maxCompletionTokens: undefined,
+  seed: undefined,
+  presencePenalty: undefined,
+  frequencyPenalty: undefined,
+  logitBias: undefined
+}
+
+const samplingFields = (sampling: Sampling): JsonFields =>
+  Object.fromEntries(
+    (Object.keys(samplingNames) as ReadonlyArray<keyof Sampling>).flatMap((key) => {
+      const name = samplingNames[key]
+      const value = sampling[key]
+      return name === undefined || value === undefined ? [] : [[name, value] as const]
+    })
+  )
 
 const toolChoice = (choice: ToolChoice): Json =>
   choice._tag === "Function" ? { type: "function", name: choice.name } : toolChoiceWords[choice._tag]
@@ -136,8 +160,7 @@ function* translated(conversation: Conversation, options: ModelOptions): Coopera
     ...(hasTools ? { tools: tools.map(toolOf) } : {}),
     ...(hasTools && choice._tag !== "Auto" ? { tool_choice: toolChoice(choice) } : {}),
     ...(hasTools && !parallelToolCalls ? { parallel_tool_calls: false } : {}),
-    ...(sampling.temperature === undefined ? {} : { temperature: sampling.temperature }),
-    ...(sampling.topP === undefined ? {} : { top_p: sampling.topP }),
+    ...samplingFields(sampling),
     ...(limit === undefined ? {} : { max_output_tokens: Math.max(leastOutputTokens, limit) }),
     ...(reasoning === undefined ? {} : { reasoning: isRecord(own["reasoning"]) ? own["reasoning"] : reasoning }),
     ...(text === undefined ? {} : { text }),

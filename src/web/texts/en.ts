@@ -2,6 +2,7 @@
  * The console's texts in English. Other languages have the type of this record: a text that is missing does not compile.
  */
 
+import type { DriverName } from "../../api.ts"
 import { adviceTexts, causeNames } from "./advice.ts"
 
 /** A limit of a key with what is used of it. */
@@ -90,7 +91,7 @@ const lineDetails: Readonly<Record<string, string>> = {
 }
 
 /** The APIs of upstreams. */
-const driverNames: Readonly<Record<string, string>> = {
+const driverNames: Readonly<Record<DriverName, string>> = {
   embedded: "Built-in upstream",
   session: "Session",
   openai: "OpenAI-compatible",
@@ -1033,7 +1034,7 @@ export const en = {
       noAccount: "No account ready",
       found: "Check"
     },
-    drivers: (name: string) => driverNames[name] ?? name,
+    drivers: (name: string) => (driverNames as Readonly<Record<string, string>>)[name] ?? name,
     modelCount: (n: number) => count(n, "model", "models"),
     through: (proxy: string) => `through the proxy ${proxy}`,
     probed: "tried by the next request",

@@ -1,6 +1,7 @@
 /**
  * The console's texts in Chinese.
  */
+import type { DriverName } from "../../api.ts"
 import type { Texts } from "./en.ts"
 
 const separated = (n: number | string): string => typeof n === "string" ? n : n.toLocaleString("zh-CN")
@@ -76,7 +77,7 @@ const lineDetails: Readonly<Record<string, string>> = {
   email: "缺少邮箱、手机号或令牌"
 }
 
-const driverNames: Readonly<Record<string, string>> = {
+const driverNames: Readonly<Record<DriverName, string>> = {
   embedded: "内置上游",
   session: "会话",
   openai: "兼容 OpenAI",
@@ -1062,7 +1063,7 @@ export const zh: Texts = {
     save: "保存",
     saveAnyway: "仍然保存",
     states: { ready: "可用", cooled: "冷却中", disabled: "已停用", noAccount: "没有可用账号", found: "需要检查" },
-    drivers: (name) => driverNames[name] ?? name,
+    drivers: (name) => (driverNames as Readonly<Record<string, string>>)[name] ?? name,
     modelCount: (n) => `${n} 个模型`,
     through: (proxy) => `经由代理 ${proxy}`,
     probed: "由下一个请求尝试",

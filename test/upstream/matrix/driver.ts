@@ -1,8 +1,9 @@
 /**
  * A driver as the matrix tests it: how its server writes replies, what arrives there, and what goes wrong. A new driver is a value of this
- * type beside the others, and its name in `matrix.test.ts`.
+ * type beside the others, which the table in `matrix.test.ts` asks for.
  */
 import type { RawConfig } from "../../../src/config/json.ts"
+import type { ServerProtocol } from "../../../src/domain/protocols.ts"
 import type { FinishReason } from "../../../src/domain/ReplyEvent.ts"
 import type { Answer, OpenAiServer } from "../../support/openaiServer.ts"
 import type { Written } from "../../support/sameReply.ts"
@@ -44,7 +45,9 @@ export interface RequestRow {
 }
 
 export interface MatrixDriver {
-  readonly name: "openai" | "responses" | "messages" | "generate"
+  readonly name: ServerProtocol
+  /** The header of a key, in lower case. */
+  readonly keyHeader: string
   /** The style of the same vendor, whose requests and replies are not translated; none is for the most common one. */
   readonly own?: StyleName
   readonly start: () => Promise<MatrixServer>

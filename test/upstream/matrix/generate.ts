@@ -43,6 +43,7 @@ const retry = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay:
 
 export const generate: MatrixDriver = {
   name: "generate",
+  keyHeader: "x-goog-api-key",
   own: "generate",
   start: async () => {
     const server = await startGenerateServer()

@@ -4,6 +4,9 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Semaphore, Struct } from "effect"
+import type { Sampling } from "../../../src/domain/Conversation.ts"
+import type { Json } from "../../../src/domain/json.ts"
+import type { ServerProtocol } from "../../../src/domain/protocols.ts"
 import { businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../../support/gateway.ts"
 import { makeMovedClock } from "../../support/movedClock.ts"
 import { assertSame, type Clients } from "../../support/sameReply.ts"
@@ -18,7 +21,22 @@ import { sharedReplies } from "./replies.ts"
 import { sharedRequests } from "./requests.ts"
 import { responses } from "./responses.ts"
 
-const drivers: ReadonlyArray<MatrixDriver> = [openai, responses, messages, generate]
+const byProtocol: { readonly [Name in ServerProtocol]: MatrixDriver } = { openai, responses, messages, generate }
+
+const drivers = Object.values(byProtocol)
+
+/** Each sampling parameter in chat completions, with a value that nothing else in a request has. */
+const sampled: { readonly [Name in keyof Required<Sampling>]: readonly [field: string, value: Json] } = {
+  temperature: ["temperature", 0.3713],
+  topP: ["top_p", 0.9871],
+  topK: ["top_k", 3717],
+  maxTokens: ["max_tokens", 3719],
+  maxCompletionTokens: ["max_completion_tokens", 3727],
+  seed: ["seed", 37_313],
+  presencePenalty: ["presence_penalty", 0.3733],
+  frequencyPenalty: ["frequency_penalty", 0.3739],
+  logitBias: ["logit_bias", { "37517": 1 }]
+}
 
 const paths: Readonly<Record<StyleName, string>> = {
   chat: "/v1/chat/completions",
@@ -122,6 +140,44 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front
       assert.deepStrictEqual(watched, arrives)
       assert.strictEqual(response.headers.get("x-gateway-ignored"), ignored[style] ?? null)
     })
+  })
+
+  it.each(Object.values(sampled))(
+    "the parameter %s arrives, or is named among those without effect",
+    async (field, value) => {
+      matrix.server.answer(() => driver.write([{ _tag: "Text", text: "Hello" }], "stop", false))
+      const response = await fetch(patient.url + paths.chat, {
+        method: "POST",
+        headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+        body: JSON.stringify({
+          model: "upstream-chat",
+          messages: [{ role: "user", content: "Hi" }],
+          [field]: value
+        })
+      })
+      assert.strictEqual(response.status, 200, await response.text())
+      const arrives = JSON.stringify(matrix.server.requests[0]?.body).includes(JSON.stringify(value))
+      assert.strictEqual(response.headers.get("x-gateway-ignored"), arrives ? null : field)
+    }
+  )
+
+  it("a request has its key in one header, and the query of the address", async () => {
+    const gateway = await startGateway({
+      accounts: [{ token: "sk-of-this-account" }],
+      upstream: { driver: driver.name, base_url: `${matrix.address}?tenant=a`, models: driver.models }
+    })
+    matrix.server.answer(() => driver.write([{ _tag: "Text", text: "Hello" }], "stop", false))
+    const response = await fetch(gateway.url + paths.chat, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hi" }] })
+    })
+    assert.strictEqual(response.status, 200, await response.text())
+    await gateway.stop()
+    const { headers = {}, path = "" } = matrix.server.requests[0] ?? {}
+    const holders = Object.keys(headers).filter((name) => String(headers[name]).includes("sk-of-this-account"))
+    assert.deepStrictEqual(holders, [driver.keyHeader])
+    assert.include(path, "tenant=a")
   })
 
   /** Asks a server that falls silent: whenever it has, and what it said before is shown, the time of the gateway passes. */

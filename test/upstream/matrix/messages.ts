@@ -263,6 +263,7 @@ const requests: ReadonlyArray<RequestRow> = [
 
 export const messages: MatrixDriver = {
   name: "messages",
+  keyHeader: "x-api-key",
   own: "messages",
   start: async () => {
     const server = await startMessagesServer()

@@ -95,6 +95,7 @@ const weather = [{ type: "function", function: { name: "get_weather", descriptio
 
 export const openai: MatrixDriver = {
   name: "openai",
+  keyHeader: "authorization",
   start: async () => {
     const server = await startOpenAiServer()
     return { server, address: server.baseUrl }

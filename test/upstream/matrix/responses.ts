@@ -62,6 +62,7 @@ const hello = eventsOf(responseOf([messageItem("Hello!")])).slice(0, 5)
 
 export const responses: MatrixDriver = {
   name: "responses",
+  keyHeader: "authorization",
   own: "responses",
   start: async () => {
     const server = await startResponsesServer()
