@@ -114,16 +114,15 @@ const Router = Layer.fresh(
   Layer.provide(HttpRouter.layer, Layer.succeed(HttpRouter.RouterConfig, routerConfig))
 )
 
-const buildInProcess = (options: GatewayTestOptions) =>
+/** The gateway as a `fetch`, in the current scope. All its requests go to `client`, whatever their host. */
+export const inProcess = (options: GatewayTestOptions, client: HttpClient.HttpClient) =>
   Effect.gen(function*() {
     const around = yield* Effect.context<never>()
-    const { client } = yield* Reference
     const built = yield* Layer.build(
       GatewayRoutes.pipe(
         Layer.provideMerge(Router),
         Layer.provideMerge(GatewayServices),
         Layer.provideMerge(configured(options, "http://upstream.test")),
-        // All requests of the gateway go to the upstream, whatever their host.
         Layer.provideMerge([
           Layer.succeed(HttpClient.HttpClient, client),
           NodeServices.layer,
@@ -135,7 +134,14 @@ const buildInProcess = (options: GatewayTestOptions) =>
     const handle = HttpEffect.toWebHandlerWith<never, HttpServerRequest.HttpServerRequest | Scope.Scope>(
       Context.merge(around, built)
     )(Context.get(built, HttpRouter.HttpRouter).asHttpEffect())
-    return yield* make(options, inProcessUrl, (input, init) => handle(new Request(input, init)))
+    const fetch: typeof globalThis.fetch = (input, init) => handle(new Request(input, init))
+    return fetch
+  })
+
+const buildInProcess = (options: GatewayTestOptions) =>
+  Effect.gen(function*() {
+    const { client } = yield* Reference
+    return yield* make(options, inProcessUrl, yield* inProcess(options, client))
   })
 
 const buildServer = (options: GatewayTestOptions) =>

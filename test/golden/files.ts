@@ -1,4 +1,4 @@
-/** The golden files on disk. */
+/** The golden data on disk. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 

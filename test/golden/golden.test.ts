@@ -1,22 +1,24 @@
-/** What every style sends for every kind of reply is what its golden file says; `npm run golden` writes the files. */
-import { assert, beforeAll, describe, it } from "@effect/vitest"
+/** What servers receive and clients get, of every style before every driver, is what the golden data says; `npm run golden` writes it. */
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { goldenFiles } from "./exchange.ts"
 import { listGolden, readGolden } from "./files.ts"
+import { goldenFiles } from "./golden.ts"
 
-let made: ReadonlyMap<string, string>
-beforeAll(async () => {
-  made = await Effect.runPromise(goldenFiles)
-})
+/** The exchanges of a file by their names. */
+const exchangesIn = (text: string): ReadonlyMap<string, string> =>
+  new Map(text.split(/\n\n(?=# )/).map((exchange) => [exchange.split("\n", 1)[0]!, exchange]))
 
-const onDisk = listGolden()
-
-describe("golden frames", () => {
-  it("are there for every kind of reply, and for nothing else", () => {
-    assert.deepStrictEqual(onDisk, [...made.keys()].toSorted())
+describe("the golden data", () => {
+  it("is there for every style before every driver, and for nothing else", () => {
+    assert.deepStrictEqual(listGolden(), goldenFiles.map(({ path }) => path).toSorted())
   })
 
-  it.each(onDisk)("%s", (path) => {
-    assert.strictEqual(made.get(path), readGolden(path))
+  it.each(goldenFiles.map((file) => [file.path, file] as const))("%s", async (path, file) => {
+    const expected = readGolden(path)
+    const text = await Effect.runPromise(file.text)
+    // An exchange that differs is shown alone.
+    const now = exchangesIn(text)
+    for (const [name, exchange] of exchangesIn(expected)) assert.strictEqual(now.get(name), exchange, name)
+    assert.isTrue(text === expected, "The exchanges are others, or come in another order")
   })
 })

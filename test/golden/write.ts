@@ -1,9 +1,10 @@
-// `npm run golden`: writes the golden frames anew. What changes in them is read before it is committed.
+// `npm run golden`: writes the golden data anew. What changes in it is read before it is committed.
 import { Effect } from "effect"
-import { goldenFiles } from "./exchange.ts"
 import { writeGolden } from "./files.ts"
+import { goldenFiles } from "./golden.ts"
 
-const files = await Effect.runPromise(goldenFiles)
+const files = new Map<string, string>()
+for (const { path, text } of goldenFiles) files.set(path, await Effect.runPromise(text))
 writeGolden(files)
 process.stdout.write(`${files.size} files written\n`)
 process.exit()

@@ -3,15 +3,12 @@
  * of it is what becomes of it.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Family, Fields, Row } from "../../src/domain/families/Family.ts"
 import { ignorableFields, isRequired } from "../../src/domain/families/openai.ts"
-import { chatFamily } from "../../src/styles/chat/readRequest.ts"
-import { generateFamily } from "../../src/styles/generate/readRequest.ts"
-import { messagesFamily } from "../../src/styles/messages/readRequest.ts"
-import { responsesFamily } from "../../src/styles/responses/readRequest.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 import { plainRequests } from "../support/plainRequests.ts"
+import { type StyleName, styleNames } from "../support/styleClients.ts"
+import { families, nested, unread, type UnreadField } from "../support/unreadFields.ts"
 
 let server: OpenAiServer
 const gateways = new Map<string, RunningGateway>()
@@ -27,34 +24,6 @@ afterAll(async () => {
   await server.stop()
 })
 
-const families: { readonly [Style in keyof typeof plainRequests]: Family } = {
-  chat: chatFamily,
-  responses: responsesFamily,
-  messages: messagesFamily,
-  generate: generateFamily
-}
-type StyleName = keyof typeof families
-const styleNames = Object.keys(families) as ReadonlyArray<StyleName>
-
-interface Field {
-  readonly keys: ReadonlyArray<string>
-  readonly row: Row
-  readonly value: unknown
-}
-
-/** Values of fields that have to be of a type. */
-const typed: { readonly [path: string]: unknown } = {
-  max_tool_calls: 5,
-  "toolConfig.functionCallingConfig.mode": "VALIDATED",
-  top_logprobs: 3,
-  include: ["file_search_call.results"]
-}
-
-/** What has to stand beside a field. */
-const beside: { readonly [path: string]: object } = {
-  "thinking.block_binding": { type: "enabled", budget_tokens: 2048 }
-}
-
 /** Other fields that have no effect either. */
 const alsoIgnored: { readonly [path: string]: ReadonlyArray<string> } = {
   "thinking.block_binding": ["thinking"],
@@ -62,29 +31,12 @@ const alsoIgnored: { readonly [path: string]: ReadonlyArray<string> } = {
   top_logprobs: ["include"]
 }
 
-/** The rows of a table that are not supported, those of its objects included, with a value that asks for something. */
-const unread = (fields: Fields, within: ReadonlyArray<string> = []): ReadonlyArray<Field> =>
-  [...fields].flatMap(([name, row]): ReadonlyArray<Field> => {
-    const keys = [...within, name]
-    if (row.fate === "supported") return row.fields === undefined ? [] : unread(row.fields, keys)
-    const value = [typed[keys.join(".")] ?? "said", { said: true }, true].find((value) =>
-      row.isSilent?.(value) !== true
-    )
-    return value === undefined ? [] : [{ keys, row, value }]
-  })
-
-const nested = (keys: ReadonlyArray<string>, value: unknown): object =>
-  keys.reduceRight<unknown>(
-    (inner, key, i) => i === 0 ? { [key]: inner } : { ...beside[keys.join(".")], [key]: inner },
-    value
-  ) as object
-
-const ask = async (style: StyleName, gateway: string, stream: boolean, { keys, value }: Field) => {
+const ask = async (style: StyleName, gateway: string, stream: boolean, field: UnreadField) => {
   const { body, path } = plainRequests[style]
   const response = await fetch(gateways.get(gateway)!.url + path(stream), {
     method: "POST",
     headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ ...body(stream), ...nested(keys, value) })
+    body: JSON.stringify({ ...body(stream), ...nested(field) })
   })
   const text = await response.text()
   return { status: response.status, text, ignored: response.headers.get("x-gateway-ignored")?.split(",") ?? [] }
@@ -112,7 +64,7 @@ for (const style of styleNames) {
           continue
         }
         if (isSent) assert.deepStrictEqual(sent[serverName], value)
-        else if (isOwn) assert.deepInclude(sent, nested(keys, value))
+        else if (isOwn) assert.deepInclude(sent, nested(field))
         const isNamed = row.fate === "reported"
           ? !isOwn
           : row.fate === "passed" && !isSent && !ignorableFields.has(serverName)
