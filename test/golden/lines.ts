@@ -14,7 +14,7 @@ export interface Got {
 }
 
 /** An exchange. */
-interface Recorded {
+export interface Recorded {
   readonly name: string
   /** What the client asked, where no other file says it. */
   readonly asked: { readonly method: string; readonly path: string; readonly body: string } | undefined
