@@ -1,8 +1,9 @@
-// All checks besides the tests: format, lint, types with Effect's diagnostics, floors, links, pages, prose, rules of the tests. Tools run in
-// parallel, each in its own process.
+// All checks besides the tests: format, lint, types with Effect's diagnostics, floors, counts, links, pages, prose, rules of the
+// tests. Tools run in parallel, each in its own process.
 import { execFile } from "node:child_process"
 import path from "node:path"
 import { effectCompiler, inModules } from "./compiler.ts"
+import { countedViolations } from "./counts.ts"
 import { floorViolations } from "./floors.ts"
 import { brokenLinks } from "./links.ts"
 import { pageViolations } from "./pages.ts"
@@ -58,6 +59,7 @@ const checks: Readonly<Record<string, Check>> = {
   declarations: compile(declarationsCommand),
   "types of the console": types("src/web/tsconfig.json", "effect-tsc-console"),
   floors: async () => report(floorViolations(root)),
+  counts: async (signal) => report(await countedViolations(root, signal)),
   "readers of stats": async () => report(statsRuleViolations(root)),
   links: async () => report(brokenLinks(root)),
   pages: async () => report(pageViolations(root)),

@@ -11,6 +11,7 @@ import { businessKey } from "../support/gateway.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import type { Answer, Piece } from "../support/openaiServer.ts"
 import { untilHolds } from "../support/until.ts"
+import { makeWallClock } from "../support/wallClock.ts"
 
 /** A request as the server received it. */
 export interface Received {
@@ -117,6 +118,7 @@ export const startStand = (
 ): Effect.Effect<Stand, unknown, Scope.Scope> =>
   Effect.gen(function*() {
     const clock = makeMovedClock({ still: true, wall: started })
+    const wall = makeWallClock(clock)
     let script: Script = () => ({})
     let received: Array<Received> = []
     const silences = makeSilences()
@@ -164,7 +166,7 @@ export const startStand = (
         }
       } as ConfigInput
     }
-    const gateway = yield* Effect.provideService(inProcess(options, client), Clock.Clock, clock)
+    const gateway = yield* Effect.provideService(inProcess(options, client), Clock.Clock, wall)
 
     /** Lets the time pass whenever the server has fallen silent, until the exchange is over. */
     const passing = async (exchange: Promise<unknown>) => {
@@ -198,6 +200,8 @@ export const startStand = (
       answer: (next) => {
         script = next
         received = []
+        // Each exchange begins at the same time of day, however long those before it waited.
+        wall.offset = started - clock.currentTimeMillisUnsafe()
       },
       get received() {
         return received
