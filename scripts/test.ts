@@ -1,12 +1,21 @@
-// Runs all checks, then all tests or the tests that the arguments (vitest's) select. `--bail` ends the run at the first failure.
-// Everything runs in one process, so that a signal reaches the run once. The last line is always the verdict.
+// Runs all checks, then all tests or those that the arguments select: a part (`testParts.ts`), whose checks are left to `npm run check`, or
+// filters and options of vitest. Everything runs in one process, so that a signal reaches the run once. The last line is always the verdict.
+//
+// --all       everything that is asserted, and no build of an earlier run
+// --seed N    generated input from another seed
+// --changed   the tests that the changes since the last commit reach by imports; `--changed=main` those since a branch
+// --bail      ends the run at the first failure
+// --record    writes the figures of a green run of everything into the documents
 import "./plainOutput.ts"
 import path from "node:path"
 import { parseCLI, startVitest } from "vitest/node"
-import type { Vitest } from "vitest/node"
+import type { TestModule, Vitest } from "vitest/node"
 import { executable, fromRegistry } from "../test/web/chromium.ts"
 import { runChecks } from "./checks.ts"
+import { cpuSeconds } from "./cpu.ts"
+import { type FileFigures, writeFigures } from "./figures.ts"
 import { provideRedisServer } from "./redisServer.ts"
+import { filtersOf } from "./testParts.ts"
 import { begin, type Run, verdict } from "./verdict.ts"
 
 /** Counts the tests. Errors outside tests (a file that does not load, a failing hook) count as failed tests. */
@@ -21,45 +30,75 @@ const countTests = ({ state }: Vitest): Pick<Run, "passed" | "failed" | "skipped
   return { passed: count("passed"), failed: count("failed") + errors, skipped: count("skipped") }
 }
 
-/** The slowest files with their total time and their import time. */
-const slowest = ({ config, state }: Vitest): string => {
-  const seconds = (millis: number) => `${(millis / 1000).toFixed(1)} s`.padStart(8)
-  const rows = state.getTestModules().map((module) => {
-    const { collectDuration, duration } = module.diagnostic()
-    return { file: path.relative(config.root, module.moduleId), all: collectDuration + duration, collectDuration }
-  })
-  return rows.toSorted((a, b) => b.all - a.all).slice(0, 10)
-    .map(({ all, collectDuration, file }) => `${seconds(all)} ${seconds(collectDuration)} ${file}`).join("\n")
+/** The figures of a file, in seconds. Files of components have no CPU time, which the browser spends. */
+const figuresOf = ({ config }: Vitest) => (module: TestModule): FileFigures => {
+  const { collectDuration, duration } = module.diagnostic()
+  return {
+    file: path.relative(config.root, module.moduleId).replaceAll(path.sep, "/"),
+    cpu: module.meta().cpu ?? 0,
+    wall: (collectDuration + duration) / 1000
+  }
 }
 
+/** How many of the dearest files are shown. */
+const shown = 10
+
+const started = performance.now()
 const { run, signal } = begin()
 
-const bails = process.argv.includes("--bail")
-const { filter, options } = parseCLI([
-  "vitest",
-  "run",
-  ...process.argv.slice(2).map((argument) => argument === "--bail" ? "--bail=1" : argument)
-])
+/** The value of an option, which is taken out of the arguments. */
+const take = (args: Array<string>, name: string): string | undefined => {
+  const at = args.indexOf(name)
+  return at < 0 ? undefined : args.splice(at, 2)[1]
+}
+/** Whether there is an option without a value, which is taken out of the arguments. */
+const has = (args: Array<string>, name: string): boolean => {
+  const at = args.indexOf(name)
+  if (at >= 0) args.splice(at, 1)
+  return at >= 0
+}
+
+const args = process.argv.slice(2)
+if (has(args, "--all")) process.env["TEST_ALL"] = "1"
+const seed = take(args, "--seed")
+if (seed !== undefined) process.env["FAST_CHECK_SEED"] = seed
+const records = has(args, "--record")
+const bails = args.includes("--bail")
+const { filter, options } = parseCLI(["vitest", "run", ...args.map((each) => each === "--bail" ? "--bail=1" : each)])
+const isEverything = args.length === 0
+const parts = filter.map(filtersOf)
+const isPart = filter.length > 0 && !parts.includes(undefined)
 
 // Installs once what several files need, before they run in parallel. If that fails, those tests report what is missing.
 const [failedChecks] = await Promise.all([
-  runChecks(signal),
-  filter.length === 0 ? fromRegistry().then(executable).catch(() => undefined) : undefined
+  isPart ? [] : runChecks(signal),
+  isEverything ? fromRegistry().then(executable).catch(() => undefined) : undefined
 ])
 run.failedChecks = failedChecks
 if (bails && failedChecks.length > 0) process.exit(1)
 provideRedisServer()
 
 // Passed tests are a line a file, so that failures stand out.
-const vitest = await startVitest("test", filter, {
+const vitest = await startVitest("test", filter.flatMap((each, i) => parts[i] ?? [each]), {
   silent: "passed-only",
   slowTestThreshold: Number.MAX_SAFE_INTEGER,
   ...options
 })
 await vitest.close()
 
-console.log(`The slowest files (total, of which imports):\n${slowest(vitest)}`)
+const { seed: usedSeed } = await import("../test/support/effort.ts")
+const files = vitest.state.getTestModules().map(figuresOf(vitest)).toSorted((a, b) => b.cpu - a.cpu)
+const seconds = (value: number) => `${value.toFixed(1)} s`.padStart(8)
+console.log("The dearest files (CPU time, time):")
+for (const { cpu, file, wall } of files.slice(0, shown)) console.log(`${seconds(cpu)} ${seconds(wall)} ${file}`)
+const cpu = cpuSeconds()
+console.log(`CPU time of the run: ${seconds(cpu).trim()}. Generated input is of the seed ${usedSeed}.`)
 
 Object.assign(run, countTests(vitest), { stopped: undefined })
+const isGreen = verdict(run).startsWith("green")
+if (records && isEverything && isGreen) {
+  const wall = (performance.now() - started) / 1000
+  writeFigures({ isWhole: process.env["TEST_ALL"] === "1", tests: run.passed, cpu, wall, files: files.slice(0, shown) })
+}
 // A handle that a test left open must not keep the process alive.
-process.exit(verdict(run).startsWith("green") ? 0 : 1)
+process.exit(isGreen ? 0 : 1)

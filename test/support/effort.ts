@@ -1,10 +1,21 @@
 /**
- * The amount of generated input. By default it is fixed and the same in every run. `TEST_EFFORT` multiplies it; combine it with another
- * seed (`FAST_CHECK_SEED`) to search for new failures.
+ * How much a run looks at. A daily run takes fewer generated inputs, and leaves out what repeats an assertion with another look; a whole run,
+ * `./scripts/test --all`, has everything.
  */
-export const effort = Number(process.env["TEST_EFFORT"] ?? 1)
 
-/** The seed of all generated input. fast-check prints it when a property fails. */
+/** Whether this is a whole run. */
+export const isWhole = process.env["TEST_ALL"] === "1"
+
+/** The share of generated inputs of a daily run. */
+const daily = 0.3
+
+/**
+ * The amount of generated input. Within a daily or a whole run it is the same each time. `TEST_EFFORT` multiplies it; combine it with another
+ * seed (`--seed`) to search for new failures.
+ */
+export const effort = Number(process.env["TEST_EFFORT"] ?? 1) * (isWhole ? 1 : daily)
+
+/** The seed of all generated input. The run prints it, and fast-check when a property fails. */
 export const seed = Number(process.env["FAST_CHECK_SEED"] ?? 20_260)
 
 /** The number of runs of a property, multiplied by the effort. */

@@ -1,6 +1,6 @@
 /**
  * Polling for conditions without an event to wait for: in another process, a store, a server's page. The result does not depend on the
- * duration. A condition that does not come true fails the test after 20 seconds, with what it waits for and the last value.
+ * duration. A condition that does not come true fails the test after 15 seconds, with what it waits for and the last value.
  */
 import * as Effect from "effect/Effect"
 import { inspect } from "node:util"
@@ -9,13 +9,18 @@ import { inspect } from "node:util"
 const pause = 5
 const breath = () => new Promise((resolve) => setTimeout(resolve, pause))
 
-/** Polls of 20 seconds at least. They are counted, because a test may move its clock. */
-const mostPolls = 20_000 / pause
+/** The machine's time, in milliseconds, which no test moves. */
+const now = (): number => Number(process.hrtime.bigint() / 1_000_000n)
+
+/** The longest wait in milliseconds, and the polls that it has at least: a process that gets no CPU time has not waited. */
+const [mostMillis, leastPolls] = [15_000, 200]
+
+const isOver = (started: number, polls: number): boolean => polls >= leastPolls && now() - started >= mostMillis
 
 /** The failure of a wait. `last` is the last value, if it is known. */
 const waitedFor = (what: string, ...last: ReadonlyArray<unknown>): Error =>
   new Error(
-    `Still waiting after 20 seconds: ${what}${
+    `Still waiting after 15 seconds: ${what}${
       last.length === 0 ? "" : `; the last value is ${inspect(last[0], { depth: 6 })}`
     }`
   )
@@ -29,18 +34,20 @@ export const untilValue = async <A>(
   value: () => A | Promise<A>,
   predicate: (value: A) => boolean
 ): Promise<A> => {
+  const started = now()
   for (let polls = 1;; polls++) {
-    const now = await value()
-    if (predicate(now)) return now
-    if (polls >= mostPolls) throw waitedFor(what, now)
+    const last = await value()
+    if (predicate(last)) return last
+    if (isOver(started, polls)) throw waitedFor(what, last)
     await breath()
   }
 }
 
 /** Polls until the condition holds. A failure shows its text. */
 export const untilHolds = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  const started = now()
   for (let polls = 1; !await holds(); polls++) {
-    if (polls >= mostPolls) throw waitedFor(textOf(holds))
+    if (isOver(started, polls)) throw waitedFor(textOf(holds))
     await breath()
   }
 }
@@ -48,14 +55,14 @@ export const untilHolds = async (holds: () => boolean | Promise<boolean>): Promi
 /** The same for a condition that is an effect; its place is in the stack of the failure. */
 export const untilTrue = <E, R>(holds: Effect.Effect<boolean, E, R>, what = "the effect is true") => {
   const failure = waitedFor(what)
-  const poll = (polls: number): Effect.Effect<void, E, R> =>
+  const poll = (started: number, polls: number): Effect.Effect<void, E, R> =>
     Effect.flatMap(holds, (held) =>
       held
         ? Effect.void
-        : polls >= mostPolls
+        : isOver(started, polls)
         ? Effect.die(failure)
-        : Effect.andThen(Effect.promise(breath), poll(polls + 1)))
-  return Effect.suspend(() => poll(1))
+        : Effect.andThen(Effect.promise(breath), poll(started, polls + 1)))
+  return Effect.suspend(() => poll(now(), 1))
 }
 
 /** The same for a synchronous condition. */

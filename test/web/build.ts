@@ -1,9 +1,11 @@
 /**
- * Builds the console before the tests if a source has changed since the last build.
+ * Before the tests: builds the console if a source has changed since the last build, and starts the browser of the run.
  */
 import { readdirSync, statSync } from "node:fs"
 import path from "node:path"
+import type { TestProject } from "vitest/node"
 import { buildConsole, cachedConsole } from "../../scripts/console.ts"
+import { share } from "./chromium.ts"
 
 const root = path.join(import.meta.dirname, "../..")
 
@@ -17,7 +19,19 @@ const sources = (): Array<string> => [
   )
 ]
 
-export default async (): Promise<void> => {
+/** Files with tests in a browser, of which one serves them all. */
+const inBrowser = /\/test\/web\/(?:pictures\/)?[^/]+\.test\.ts$/
+
+/** Prepares the run. Resolves to what ends it. */
+export default async ({ vitest }: TestProject): Promise<() => Promise<void>> => {
   const built = changedAt(path.join(cachedConsole, "index.html"))
   if (sources().some((file) => changedAt(file) > built)) await buildConsole(cachedConsole)
+  if (!vitest.state.getPaths().some((file) => inBrowser.test(file))) return () => Promise.resolve()
+  try {
+    return await share()
+  } catch (reason) {
+    // The tests that need it fail with what is missing, and the others run.
+    console.error(reason instanceof Error ? reason.message : reason)
+    return () => Promise.resolve()
+  }
 }

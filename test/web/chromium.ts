@@ -17,7 +17,7 @@ import {
 import { homedir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
-import { type Browser, chromium } from "playwright-core"
+import { type Browser, chromium, type LaunchOptions } from "playwright-core"
 
 const run = promisify(execFile)
 const root = path.join(import.meta.dirname, "../..")
@@ -61,13 +61,16 @@ const runs = (file: string): boolean => {
   }
 }
 
-/** An installed Chrome, Chromium or Edge; `CHROME_PATH` names one. */
+/** The browser that `CHROME_PATH` names. */
+const named = (): string | undefined => {
+  const file = process.env["CHROME_PATH"]
+  if (file === undefined || file === "") return undefined
+  if (!runs(file)) throw new Error(`CHROME_PATH names ${file}, which cannot be run`)
+  return file
+}
+
+/** An installed Chrome, Chromium or Edge. */
 const installed = (): string | undefined => {
-  const named = process.env["CHROME_PATH"]
-  if (named !== undefined && named !== "") {
-    if (!runs(named)) throw new Error(`CHROME_PATH names ${named}, which cannot be run`)
-    return named
-  }
   const inPath = (process.env["PATH"] ?? "").split(path.delimiter).filter((folder) => folder !== "")
     .flatMap((folder) => names.map((name) => path.join(folder, name)))
   return [...inPath, ...usualPlaces, ...fetched()].find(runs)
@@ -156,38 +159,66 @@ export const fixedFonts = async (): Promise<Readonly<Record<string, string>>> =>
   return existsSync(fontConfiguration) ? { FONTCONFIG_FILE: fontConfiguration } : {}
 }
 
+/** Where the committed pictures of the console were taken. */
+const picturePlatform = "linux-x64"
+
+const platform = `${process.platform}-${process.arch}`
+
+/** Whether this machine can run the browser that took them. The other tests use it too, so that one browser serves a run. */
+const takesPictures = platform === picturePlatform
+
 let found: Promise<string> | undefined
 
 /** The path of the Chromium. Downloads one if necessary, which two processes must not do concurrently. */
 export const executable = (): Promise<string> =>
   found ??= (async () => {
-    const file = installed() ?? await fromRegistry() ?? fromDebian()
+    const file = named() ?? (takesPictures ? await fromRegistry() : undefined) ?? installed() ?? await fromRegistry() ??
+      fromDebian()
     if (file !== undefined) return file
     throw new Error(
       "The console's tests need Chrome or Chromium, which could not be found or downloaded: install it, or set CHROME_PATH"
     )
   })()
 
-/** Where the committed pictures of the console were taken. */
-const picturePlatform = "linux-x64"
-
 /** The browser that took the committed pictures; elsewhere `undefined`, and the run says that they are not compared. */
 export const pictureBrowser = async (): Promise<string | undefined> => {
-  const platform = `${process.platform}-${process.arch}`
-  const file = platform === picturePlatform ? await fromRegistry() : undefined
+  const file = takesPictures ? await fromRegistry() : undefined
   if (file === undefined) {
     const { name, version } = brought
-    const reason = platform === picturePlatform ? "it does not run here" : `this is ${platform}`
+    const reason = takesPictures ? "it does not run here" : `this is ${platform}`
     console.error(`Skipped: the pictures of the console are of ${name} ${version} on ${picturePlatform}; ${reason}`)
   }
   return file
 }
 
-/** Starts a browser without a window. */
-export const launch = async (file?: string): Promise<Browser> =>
-  chromium.launch({
-    executablePath: file ?? await executable(),
-    env: { ...process.env, ...await fixedFonts() },
-    // Containers lack a sandbox for it, and have little shared memory. Builds differ in how they hint letters by default.
-    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--font-render-hinting=slight"]
-  })
+const launchOptions = async (file: string): Promise<LaunchOptions> => ({
+  executablePath: file,
+  env: { ...process.env, ...await fixedFonts() },
+  // Containers lack a sandbox for it, and have little shared memory. Builds differ in how they hint letters by default.
+  args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--font-render-hinting=slight"]
+})
+
+/** The variable with the address of the browser of the run, which the workers inherit. */
+const shared = "TEST_BROWSER"
+
+/** Starts one browser for all workers of a run. Resolves to what ends it. */
+export const share = async (): Promise<() => Promise<void>> => {
+  const server = await chromium.launchServer({ ...await launchOptions(await executable()), host: "127.0.0.1" })
+  process.env[shared] = server.wsEndpoint()
+  return async () => {
+    delete process.env[shared]
+    await server.close()
+  }
+}
+
+/**
+ * A browser without a window: the one of the run if there is one and it is of that file, else a new one. Closing the browser of the run
+ * closes what was opened here, and leaves the browser to others.
+ */
+export const launch = async (file?: string): Promise<Browser> => {
+  const wanted = file ?? await executable()
+  const endpoint = process.env[shared]
+  return endpoint !== undefined && wanted === await executable()
+    ? chromium.connect(endpoint)
+    : chromium.launch(await launchOptions(wanted))
+}

@@ -5,9 +5,11 @@ import { afterAll, assert, beforeAll } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
+import { isWhole } from "../support/effort.ts"
 import { adminKey, type RunningGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
 import { launch } from "./chromium.ts"
+import { mostMillis, tellingPage } from "./waits.ts"
 
 export { launch } from "./chromium.ts"
 
@@ -29,8 +31,8 @@ const isRefusal = (text: string): boolean =>
 /** Opens a page. Closing it asserts that it stayed within its origin and that its console is empty. */
 export const open = async (browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Watched> => {
   const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-GB", ...options })
-  context.setDefaultTimeout(200_000)
-  const page = await context.newPage()
+  context.setDefaultTimeout(mostMillis)
+  const page = tellingPage(await context.newPage())
   const complaints: Array<string> = []
   const foreign: Array<string> = []
   const { origin } = new URL(url)
@@ -175,13 +177,14 @@ export const findings = async (page: Page, part = "html", rule?: string): Promis
 }
 
 /**
- * What axe finds in light and in dark. Contrast is the rule that a theme decides, so in dark it alone is asked. Leaves the page in dark.
+ * What axe finds in light, and in a whole run in dark too. Contrast is the rule that a theme decides, so in dark it alone is asked. Leaves the
+ * page in dark.
  */
 export const findingsOfThemes = async (page: Page, part?: string): Promise<Array<string>> => {
   await page.emulateMedia({ colorScheme: "light" })
   const light = await findings(page, part)
   await page.emulateMedia({ colorScheme: "dark" })
-  return [...light, ...await findings(page, part, "color-contrast")]
+  return [...light, ...isWhole ? await findings(page, part, "color-contrast") : []]
 }
 
 /** The number of pixels by which a page is wider than its window. */

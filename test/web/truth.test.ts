@@ -135,7 +135,6 @@ beforeAll(async () => {
     viewport: { width: 1600, height: 1000 }
   })
   page = watched.page
-  page.setDefaultTimeout(30_000)
   await page.clock.setFixedTime(now())
 })
 afterAll(async () => {

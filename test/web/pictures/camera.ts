@@ -6,7 +6,8 @@ import path from "node:path"
 import type { Locator, Page } from "playwright-core"
 
 const differing = path.join(import.meta.dirname, "../../../node_modules/.cache/pictures")
-const updates = process.env["UPDATE_PICTURES"] === "1"
+/** Whether the pictures are written anew. */
+export const updates = process.env["UPDATE_PICTURES"] === "1"
 
 /** The share of pixels of two pictures that differ visibly, from 0 to 1; 1 if their sizes differ. */
 const difference = async (page: Page, before: Buffer, after: Buffer): Promise<number> =>

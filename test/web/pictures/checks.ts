@@ -1,128 +1,10 @@
 /**
- * Pictures of every page, with fixed data, fonts, clock and browser, in both themes and three widths, compared with the committed ones.
- * Another platform or browser draws letters differently: there the comparison is skipped, and the run says so.
- *
- * `UPDATE_PICTURES=1` writes them anew: look at each changed one before it is committed. A picture that differs is written to
- * `node_modules/.cache/pictures`.
+ * What is wrong with a page as it is drawn: texts in typefaces of the machine, characters without a glyph, what is cut, too wide or badly
+ * placed. Each check gives a line for each fault.
  */
-import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as Schema from "effect/Schema"
-import type { Browser, BrowserContext, Page } from "playwright-core"
-import { AdminApi } from "../../src/server/OperatorApi.ts"
-import { type RunningGateway, startGateway } from "../support/gateway.ts"
-import { untilValue } from "../support/until.ts"
-import { pictureBrowser } from "./chromium.ts"
-import { compare } from "./pictures/camera.ts"
-import { accountNames, keys, now } from "./pictures/data.ts"
-import { fixedReply, type FixedServer, startFixed, typefaces } from "./pictures/server.ts"
-import { editLongKey, longReplies, type State, states } from "./pictures/states.ts"
-import { findingsOfThemes, launch, settled } from "./support.ts"
-import { lowControls, smallTargets } from "./targets.ts"
-
-/** Without the browser that took the committed pictures, they are not compared. */
-const pinned = await pictureBrowser()
-
-const widths = [1440, 1024, 390] as const
-
-/** Each picture's name with its address. */
-const pages = [
-  ["overview", "overview"],
-  ["requests", "requests"],
-  ["request-streamed", "requests/r3990"],
-  ["request-failed", "requests/r3997"],
-  ["usage", "usage"],
-  ["usage-by-key", "usage?by=key"],
-  ["playground", "playground"],
-  ["keys", "keys"],
-  ["key", `keys/${keys[0]!.id}`],
-  ["models", "models"],
-  ["model", "models/gpt-4o"],
-  ["accounts", "accounts"],
-  ["account", `accounts/${encodeURIComponent(accountNames[0]!)}`],
-  ["upstreams", "upstreams"],
-  ["upstream", "upstreams/hosted"],
-  ["routes", "routes"],
-  ["settings", "settings"],
-  ["webhooks", "webhooks"],
-  ["transfer", "transfer"],
-  ["changes", "changes"],
-  ["samples", "samples"],
-  ["about", "about"]
-] as const
-
-let browser: Browser
-let gateway: RunningGateway
-let fixed: FixedServer
-let context: BrowserContext
-let page: Page
-
-beforeAll(async () => {
-  ;[browser, gateway] = await Promise.all([
-    launch(pinned),
-    startGateway({
-      upstreams: {
-        local: {
-          driver: "openai",
-          base_url: "http://127.0.0.1:8001/v1",
-          models: { "llama-3.3": { model: "llama-3.3" } },
-          enabled: false
-        },
-        hosted: {
-          driver: "messages",
-          base_url: "https://models.example.com",
-          models: { "claude-sonnet-4-5": { model: "claude-sonnet-4-5" } }
-        }
-      },
-      accounts: [{ upstream: "local", token: "none" }, { upstream: "hosted", token: "a-token" }],
-      routes: { "gpt-4o": { targets: ["local/llama-3.3", "hosted/claude-sonnet-4-5"] } },
-      currency: "USD",
-      prices: {
-        "hosted/claude-sonnet-4-5": { input: 3, cached_input: 0.3, output: 15 },
-        "llama-*": { input: 0.05 },
-        "gpt-3": { per_request: "0.002" }
-      },
-      samples: { dir: "no-such-folder" }
-    })
-  ])
-  fixed = await startFixed(gateway.url)
-  context = await browser.newContext({
-    reducedMotion: "reduce",
-    locale: "en-GB",
-    timezoneId: "Europe/Berlin",
-    deviceScaleFactor: 1
-  })
-  context.setDefaultTimeout(200_000)
-  page = await context.newPage()
-  await page.clock.setFixedTime(now)
-  await page.goto(`${fixed.url}/console/#/about`)
-})
-
-afterAll(async () => {
-  await context.close()
-  await browser.close()
-  fixed.stop()
-  await gateway.stop()
-})
-
-const goTo = async (route: string): Promise<void> => {
-  await page.goto(`${fixed.url}/console/#/${route}`)
-  await page.locator("h1").waitFor()
-  await settled(page)
-  await page.evaluate("document.fonts.ready")
-}
-
-/** Loads the page of a state, and leads to the state. */
-const show = async ({ open, replies = {}, route }: State): Promise<void> => {
-  fixed.answer(replies)
-  await page.goto("about:blank")
-  await page.goto(`${fixed.url}/console/#/${route}`)
-  await page.locator("h1").waitFor()
-  if (!Object.values(replies).includes("held")) await settled(page)
-  await page.mouse.move(0, 0)
-  await open?.(page)
-}
+import type { Page } from "playwright-core"
+import { untilValue } from "../../support/until.ts"
+import { typefaces } from "./server.ts"
 
 interface DomNode {
   readonly nodeId: number
@@ -143,8 +25,8 @@ const textElements = (node: DomNode): Array<{ readonly nodeId: number; readonly 
 }
 
 /** The texts of the page that need a typeface of the machine, each with the typeface's name. */
-const foreignText = async (): Promise<Array<string>> => {
-  const session = await context.newCDPSession(page)
+export const foreignText = async (page: Page): Promise<Array<string>> => {
+  const session = await page.context().newCDPSession(page)
   await session.send("DOM.enable")
   await session.send("CSS.enable")
   const { root } = await session.send("DOM.getDocument", { depth: -1, pierce: true })
@@ -159,7 +41,7 @@ const foreignText = async (): Promise<Array<string>> => {
 }
 
 /** The characters of the page without a glyph. A machine without fonts draws them all alike, in no typeface of its own. */
-const missingGlyphs = (): Promise<Array<string>> =>
+export const missingGlyphs = (page: Page): Promise<Array<string>> =>
   page.evaluate((family) => {
     const { document, OffscreenCanvas: Canvas } = globalThis as unknown as {
       readonly document: { readonly body: { readonly innerText: string } }
@@ -184,16 +66,16 @@ const missingGlyphs = (): Promise<Array<string>> =>
   }, typefaces)
 
 /** The elements that make the page wider than the window. */
-const tooWide = `(({ clientWidth, scrollWidth }) => scrollWidth <= clientWidth ? [] :
+export const tooWide = `(({ clientWidth, scrollWidth }) => scrollWidth <= clientWidth ? [] :
   [...document.querySelectorAll("body *")].filter((each) => each.getBoundingClientRect().right > clientWidth + 0.5)
     .map((each) => each.className + ": " + each.textContent.slice(0, 40)).slice(0, 20))(document.documentElement)`
 
 /** The page is not wider than the window. A chart follows a width in the next frames. */
-const fits = (where: string) =>
+export const fits = (page: Page, where: string) =>
   untilValue(`nothing is too wide ${where}`, () => page.evaluate<Array<string>>(tooWide), (wide) => wide.length === 0)
 
 /** The numbers and the filled fields that show less than they hold. */
-const cutNumbers = `(() => {
+export const cutNumbers = `(() => {
   const isCut = (each) => {
     if (each.tagName !== "SELECT") return each.scrollWidth > each.clientWidth + 1
     // A choice has the width of its text where it may take it.
@@ -242,7 +124,7 @@ const unsaidTexts = `(() => {
  * list of a page in a narrow window every text beyond them; and texts that an edge cuts. A cell puts dots on its own line alone, not on the
  * lines of what stands in it.
  */
-const outOfTables = `(() => {
+export const outOfTables = `(() => {
   const isSeen = (each) => each.checkVisibility() && each.closest(".sr-only, [popover]") === null
   const isOver = (rect, edge) => rect.right > edge.right + 1 || rect.left < edge.left - 1
   const isCutBy = (each) => ["hidden", "clip"].includes(getComputedStyle(each).overflowX)
@@ -284,7 +166,7 @@ const outOfTables = `(() => {
  * What does not use its room: a dialog's part that scrolls sideways, a hint of a field that is cut, a button to copy that stands below what
  * it copies, and in a narrow window fields that end before the fields above them.
  */
-const badlyPlaced = `(() => {
+export const badlyPlaced = `(() => {
   const all = (selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility())
   const pen = document.createElement("canvas").getContext("2d")
   const isHintCut = (each) => {
@@ -318,122 +200,15 @@ const badlyPlaced = `(() => {
 })()`
 
 /** How many cells of a table have a text that is cut, and how many there are. */
-const cutCells = `(() => {
+export const cutCells = `(() => {
   const cells = [...document.querySelectorAll("main tbody :is(th, td)")]
   const isCut = (each) => each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).overflowX === "hidden"
   return [cells.filter((cell) => [...cell.querySelectorAll("*:not(.sr-only)")].some(isCut)).length, cells.length]
 })()`
 
 /** What is cut, each with what is wrong about it. */
-const cutTexts = async (): Promise<Array<string>> => {
+export const cutTexts = async (page: Page): Promise<Array<string>> => {
   // Controls that get the focus after a key show it.
   await page.keyboard.press("Shift")
   return [...await page.evaluate<Array<string>>(cutNumbers), ...await page.evaluate<Array<string>>(unsaidTexts)]
 }
-
-describe("pictures of the console", () => {
-  it("their fixed replies are of the contract", () => {
-    const seen = new Set<string>()
-    HttpApi.reflect(AdminApi, {
-      onGroup: () => undefined,
-      onEndpoint: ({ endpoint }) => {
-        const of = endpoint.path.replace(":id", "r3997")
-        if (endpoint.method !== "GET" || endpoint.path === "/admin/session") return
-        const reply = fixedReply(of, new URLSearchParams("by=hour"))
-        if (reply === undefined) return
-        seen.add(of)
-        const [success] = endpoint.success
-        Effect.runSync(Schema.decodeUnknownEffect(success as Schema.Codec<unknown>)(reply))
-      }
-    })
-    assert.isAtLeast(seen.size, 7)
-  })
-
-  it.each(pages)(
-    "%s draws every character in the typefaces of the pictures, has nothing that axe finds, and at three widths cuts no number and has room to press",
-    async (_, route) => {
-      await page.setViewportSize({ width: 1440, height: 900 })
-      await goTo(route)
-      assert.deepStrictEqual(await foreignText(), [])
-      assert.deepStrictEqual(await missingGlyphs(), [])
-      assert.deepStrictEqual(await findingsOfThemes(page), [])
-      // The same page at each width: it is not wider than the window, and no number and no filled field is cut.
-      for (const width of widths) {
-        await page.setViewportSize({ width, height: 900 })
-        await fits(`at ${width}`)
-        assert.deepStrictEqual(await cutTexts(), [], `at ${width}`)
-        assert.deepStrictEqual(await page.evaluate(outOfTables), [], `at ${width}`)
-        assert.deepStrictEqual(await page.evaluate(badlyPlaced), [], `at ${width}`)
-        assert.deepStrictEqual(await smallTargets(page), [], `at ${width}`)
-      }
-      assert.deepStrictEqual(await lowControls(page), [])
-    }
-  )
-
-  describe.skipIf(pinned === undefined).each(pages)("%s", (name, route) => {
-    it.each(["light", "dark"] as const)("looks as committed in %s at three widths", async (theme) => {
-      await page.emulateMedia({ colorScheme: theme })
-      const wrong: Array<string> = []
-      for (const width of widths) {
-        await page.setViewportSize({ width, height: 900 })
-        await goTo(route)
-        await page.mouse.move(0, 0)
-        wrong.push(...await compare(page, `${name}-${theme}-${width}`))
-      }
-      assert.deepStrictEqual(wrong, [])
-    })
-  })
-
-  it("long names and numbers of eight digits are whole, or have their whole text, at three widths", async () => {
-    await page.emulateMedia({ colorScheme: "light" })
-    for (const route of ["requests", "keys", "accounts", "overview"]) {
-      await page.setViewportSize({ width: 1440, height: 900 })
-      await show({ name: "long", route, replies: longReplies })
-      for (const width of widths) {
-        await page.setViewportSize({ width, height: 900 })
-        await fits(`${route} at ${width}`)
-        assert.deepStrictEqual(await cutTexts(), [], `${route} at ${width}`)
-        if (route !== "requests" || width !== 1440) continue
-        const [cut, cells] = await page.evaluate<readonly [number, number]>(cutCells)
-        assert.isAtMost(cut / cells, 0.05, `${cut} of ${cells} cells are cut`)
-      }
-    }
-    await show({ name: "long", route: "keys", replies: longReplies, open: editLongKey })
-    for (const width of widths) {
-      await page.setViewportSize({ width, height: 900 })
-      assert.deepStrictEqual(await page.evaluate(cutNumbers), [], `at ${width}`)
-    }
-  })
-
-  describe.each(states)("$name", (state) => {
-    it("has nothing that axe finds in light and dark, cuts no number, has room to press, and looks as committed", async () => {
-      const { name, narrow = false, pale = false, part } = state
-      const isWide = narrow !== "alone"
-      await page.setViewportSize({ width: isWide ? 1440 : 390, height: 900 })
-      await page.emulateMedia({ colorScheme: "light" })
-      await show(state)
-      const wrong: Array<string> = []
-      const look = async (width: number, theme: string) => {
-        if (pinned !== undefined) {
-          const shown = width < 1440 || part === undefined ? undefined : page.locator(part)
-          wrong.push(...await compare(page, `${name}-${theme}-${width}`, shown))
-        }
-        wrong.push(
-          ...await page.evaluate<Array<string>>(cutNumbers),
-          ...await page.evaluate<Array<string>>(tooWide),
-          ...await page.evaluate<Array<string>>(badlyPlaced),
-          ...await smallTargets(page)
-        )
-      }
-      if (isWide) await look(1440, "light")
-      const found = await findingsOfThemes(page, part)
-      wrong.push(...found.filter((finding) => !(pale && finding.startsWith("color-contrast"))))
-      if (narrow !== false) {
-        await page.setViewportSize({ width: 390, height: 900 })
-        await look(390, "dark")
-        wrong.push(...await lowControls(page))
-      }
-      assert.deepStrictEqual(wrong, [])
-    })
-  })
-})
