@@ -15,6 +15,7 @@ declare module "vitest" {
 fc.configureGlobal({ seed, numRuns: runs(100) })
 
 const before = cpuSeconds()
+// oxlint-disable-next-line eslint/no-empty-pattern -- vitest reads from the parameters that the hook needs no fixture
 afterAll(({}, file) => {
   file.meta.cpu = cpuSeconds() - before
 })

@@ -3,6 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context } from "effect"
 import { CurrentBufferedBytes } from "../../src/config/limits.ts"
 import { sliceChars, sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.ts"
+import { sized } from "../support/effort.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilHolds } from "../support/until.ts"
 
@@ -24,7 +25,7 @@ const post = async (path: string, body: unknown) => {
   return { status: response.status, slices: [...slices] }
 }
 
-const size = 8 * 1024 * 1024
+const size = sized(8 * 1024 * 1024)
 /** Enough for many slices; these texts are the most expensive. */
 const less = 2 * 1024 * 1024
 const repeat = <A>(count: number, item: A): ReadonlyArray<A> => Array.from({ length: count }, () => item)
@@ -38,10 +39,16 @@ const shapes: ReadonlyArray<readonly [string, string, object]> = [
   ["`<` characters", chat, user("<".repeat(less))],
   ["role markers", chat, user("<|user|>".repeat(less / 8))],
   ["`<` and spaces", chat, user("< a b c ".repeat(less / 8))],
-  ["150,000 messages", chat, { model: "gpt-5", messages: repeat(150_000, { role: "user", content: "a" }) }],
-  ["20,000 messages", chat, { model: "gpt-5", messages: repeat(20_000, { role: "user", content: "x".repeat(100) }) }],
-  ["150,000 content parts", chat, user(repeat(150_000, { type: "text", text: "a" }))],
-  ["100,000 content parts", chat, user(repeat(100_000, { type: "text", text: "a".repeat(50) }))],
+  ["up to 150,000 messages", chat, {
+    model: "gpt-5",
+    messages: repeat(sized(150_000), { role: "user", content: "a" })
+  }],
+  ["up to 20,000 messages", chat, {
+    model: "gpt-5",
+    messages: repeat(sized(20_000), { role: "user", content: "x".repeat(100) })
+  }],
+  ["up to 150,000 content parts", chat, user(repeat(sized(150_000), { type: "text", text: "a" }))],
+  ["up to 100,000 content parts", chat, user(repeat(sized(100_000), { type: "text", text: "a".repeat(50) }))],
   ["call arguments of 2 MB", chat, {
     model: "gpt-5",
     messages: [
@@ -57,72 +64,79 @@ const shapes: ReadonlyArray<readonly [string, string, object]> = [
     model: "gpt-5",
     messages: [
       { role: "user", content: "a" },
-      { role: "assistant", tool_calls: [{ function: { name: "f", arguments: keys(100_000) } }] }
+      { role: "assistant", tool_calls: [{ function: { name: "f", arguments: keys(sized(100_000)) } }] }
     ]
   }],
   ["tool results without ids", chat, {
     model: "gpt-5",
     messages: [
       { role: "user", content: "a" },
-      { role: "assistant", tool_calls: repeat(19_000, { function: { name: "f", arguments: "{}" } }) },
-      ...repeat(19_000, { role: "tool", content: "b" })
+      { role: "assistant", tool_calls: repeat(sized(19_000), { function: { name: "f", arguments: "{}" } }) },
+      ...repeat(sized(19_000), { role: "tool", content: "b" })
     ]
   }],
   ["a long tool name with many results", chat, {
     model: "gpt-5",
     messages: [
-      { role: "assistant", tool_calls: [{ id: "a", function: { name: "n".repeat(1_000_000), arguments: "{}" } }] },
-      ...repeat(19_000, { role: "tool", tool_call_id: "a", content: "b" }),
+      {
+        role: "assistant",
+        tool_calls: [{ id: "a", function: { name: "n".repeat(1_000_000), arguments: "{}" } }]
+      },
+      ...repeat(sized(19_000), { role: "tool", tool_call_id: "a", content: "b" }),
       { role: "user", content: "a" }
     ]
   }],
   ["a model of 1 MB", chat, { ...user("a"), model: "m".repeat(1_000_000) }],
   ["stop sequences of 2.5 MB", chat, { ...user("a"), stop: repeat(4, "s".repeat(600_000)) }],
-  ["unknown fields in a chat request", chat, { ...user("a"), ...keys(200_000) }],
+  ["unknown fields in a chat request", chat, { ...user("a"), ...keys(sized(200_000)) }],
   ["a content part of many kinds", "/v1beta/models/gemini-x:generateContent", {
-    contents: [{ parts: [keys(200_000)] }]
+    contents: [{ parts: [keys(sized(200_000))] }]
   }],
   ["unknown fields in a generateContent request", "/v1beta/models/gemini-x:generateContent", {
     contents: [{ parts: [{ text: "a" }] }],
-    ...keys(200_000)
+    ...keys(sized(200_000))
   }],
   ["a response schema of many properties", "/v1beta/models/gemini-x:generateContent", {
     contents: [{ parts: [{ text: "a" }] }],
-    generationConfig: { responseSchema: { type: "OBJECT", properties: keys(40_000) } }
+    generationConfig: { responseSchema: { type: "OBJECT", properties: keys(sized(40_000)) } }
   }],
   ["a tool choice of many keys", "/v1/responses", {
     model: "gpt-5",
-    input: { role: "user", content: repeat(90_000, { type: "input_text", text: "a" }) },
-    tool_choice: { type: "strange", ...keys(100_000) }
+    input: { role: "user", content: repeat(sized(90_000), { type: "input_text", text: "a" }) },
+    tool_choice: { type: "strange", ...keys(sized(100_000)) }
   }],
-  ["a logit bias of many keys", chat, { ...user("a"), logit_bias: keys(100_000) }],
+  ["a logit bias of many keys", chat, { ...user("a"), logit_bias: keys(sized(100_000)) }],
   ["items of unknown types", "/v1/responses", {
     model: "gpt-5",
-    input: [{ role: "user", content: "a" }, { type: "strange", data: repeat(150_000, [1, { a: 2 }]) }]
+    input: [{ role: "user", content: "a" }, { type: "strange", data: repeat(sized(150_000), [1, { a: 2 }]) }]
   }],
   ["tool results of many blocks", "/v1/messages", {
     model: "claude-x",
     messages: [
       { role: "user", content: "a" },
-      { role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: keys(100_000) }] },
+      { role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: keys(sized(100_000)) }] },
       {
         role: "user",
-        content: [{ type: "tool_result", tool_use_id: "a", content: repeat(90_000, { type: "text", text: "b" }) }]
+        content: [{
+          type: "tool_result",
+          tool_use_id: "a",
+          content: repeat(sized(90_000), { type: "text", text: "b" })
+        }]
       }
     ]
   }],
   ["texts to count", "/v1/messages/count_tokens", {
     model: "claude-x",
-    messages: repeat(8, { role: "user", content: "Some words to count. ".repeat(50_000) })
+    messages: repeat(8, { role: "user", content: "Some words to count. ".repeat(sized(50_000)) })
   }],
   ["parts of contents", "/v1beta/models/gemini-x:generateContent", {
-    contents: [{ role: "user", parts: repeat(60_000, { text: "x".repeat(60) }) }]
+    contents: [{ role: "user", parts: repeat(sized(60_000), { text: "x".repeat(60) }) }]
   }],
   ["snake_case everywhere", "/v1beta/models/gemini-x:generateContent", {
     contents: [{ parts: [{ text: "a" }] }],
-    generation_config: { some_thing: repeat(100_000, { an_other_key: 1 }) }
+    generation_config: { some_thing: repeat(sized(100_000), { an_other_key: 1 }) }
   }],
-  ["token ids", "/v1/embeddings", { model: "gpt-5", input: repeat(1024 * 1024, 7) }],
+  ["token ids", "/v1/embeddings", { model: "gpt-5", input: repeat(sized(1024 * 1024), 7) }],
   ["inputs of embeddings", "/v1/embeddings", {
     model: "gpt-5",
     input: repeat(1024, "a b c d ".repeat(500)),

@@ -20,3 +20,6 @@ export const seed = Number(process.env["FAST_CHECK_SEED"] ?? 20_260)
 
 /** The number of runs of a property, multiplied by the effort. */
 export const runs = (count: number): number => Math.ceil(count * effort)
+
+/** The size of an input that is large only to be large: a quarter of it in a daily run. */
+export const sized = (count: number): number => isWhole ? count : Math.ceil(count / 4)

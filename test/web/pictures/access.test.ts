@@ -3,7 +3,7 @@ import { describe } from "@effect/vitest"
 import { accountNames, keys } from "./data.ts"
 import { testPages } from "./pages.ts"
 
-describe("pictures of the pages about keys, models and accounts", () =>
+describe("pictures of the pages about keys, models and accounts", () => {
   testPages([
     ["keys", "keys"],
     ["key", `keys/${keys[0]!.id}`],
@@ -12,4 +12,5 @@ describe("pictures of the pages about keys, models and accounts", () =>
     ["accounts", "accounts"],
     ["account", `accounts/${encodeURIComponent(accountNames[0]!)}`],
     ["samples", "samples"]
-  ]))
+  ])
+})

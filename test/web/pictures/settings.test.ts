@@ -2,7 +2,7 @@
 import { describe } from "@effect/vitest"
 import { testPages } from "./pages.ts"
 
-describe("pictures of the pages that set up the gateway", () =>
+describe("pictures of the pages that set up the gateway", () => {
   testPages([
     ["upstreams", "upstreams"],
     ["upstream", "upstreams/hosted"],
@@ -12,4 +12,5 @@ describe("pictures of the pages that set up the gateway", () =>
     ["transfer", "transfer"],
     ["changes", "changes"],
     ["about", "about"]
-  ]))
+  ])
+})

@@ -2,7 +2,7 @@
 import { describe } from "@effect/vitest"
 import { testPages } from "./pages.ts"
 
-describe("pictures of the pages about requests", () =>
+describe("pictures of the pages about requests", () => {
   testPages([
     ["overview", "overview"],
     ["requests", "requests"],
@@ -11,4 +11,5 @@ describe("pictures of the pages about requests", () =>
     ["usage", "usage"],
     ["usage-by-key", "usage?by=key"],
     ["playground", "playground"]
-  ]))
+  ])
+})
