@@ -7,11 +7,13 @@
 // --bail      ends the run at the first failure
 // --record    writes the figures of a green run of everything into the documents
 import "./plainOutput.ts"
+import { rmSync } from "node:fs"
 import path from "node:path"
 import { parseCLI, startVitest } from "vitest/node"
 import type { TestModule, Vitest } from "vitest/node"
 import { executable, fromRegistry } from "../test/web/chromium.ts"
 import { runChecks } from "./checks.ts"
+import { inModules } from "./compiler.ts"
 import { cpuSeconds } from "./cpu.ts"
 import { type FileFigures, writeFigures } from "./figures.ts"
 import { provideRedisServer } from "./redisServer.ts"
@@ -43,6 +45,16 @@ const figuresOf = ({ config }: Vitest) => (module: TestModule): FileFigures => {
 /** How many of the dearest files are shown. */
 const shown = 10
 
+/** What earlier runs have made of the sources, which a whole run makes anew. */
+const caches = [
+  "builds",
+  "console",
+  "declarations",
+  "service",
+  "effect-tsc.tsbuildinfo",
+  "effect-tsc-console.tsbuildinfo"
+]
+
 const started = performance.now()
 const { run, signal } = begin()
 
@@ -59,7 +71,10 @@ const has = (args: Array<string>, name: string): boolean => {
 }
 
 const args = process.argv.slice(2)
-if (has(args, "--all")) process.env["TEST_ALL"] = "1"
+if (has(args, "--all")) {
+  process.env["TEST_ALL"] = "1"
+  for (const cache of caches) rmSync(inModules(`.cache/${cache}`), { recursive: true, force: true })
+}
 const seed = take(args, "--seed")
 if (seed !== undefined) process.env["FAST_CHECK_SEED"] = seed
 const records = has(args, "--record")

@@ -6,12 +6,16 @@ import { effectCompiler, inModules } from "../compiler.ts"
 /** Where the declarations are made. What the compiler knows of them is there too, so that they vanish together. */
 export const declarationsFolder = inModules(".cache/declarations")
 
-/** Makes the declarations, of changed files alone; run in the repository's folder. */
+/**
+ * Makes the declarations, of changed files alone; run in the repository's folder. It finds what cannot be declared. The check of the types
+ * finds the other errors: it reads the same sources.
+ */
 export const declarationsCommand = effectCompiler(
   "tsconfig.build.json",
   path.join(declarationsFolder, "info.tsbuildinfo"),
   "--outDir",
-  declarationsFolder
+  declarationsFolder,
+  "--noCheck"
 )
 
 const parsed = (file: string, text: string) => {

@@ -11,20 +11,30 @@ import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
 import { anyTypes, importedModules } from "../../scripts/release/declarations.ts"
 import { tar } from "../../scripts/release/tar.ts"
+import { isWhole } from "../support/effort.ts"
 import { allSnippets, pageText } from "../support/snippets.ts"
 import { installPackage, type Project } from "./installed.ts"
 
-const run = promisify(execFile)
+const execute = promisify(execFile)
 const apps = path.join(import.meta.dirname, "apps")
 const names = readdirSync(apps)
 const snippets = allSnippets().filter(({ info }) => info === "ts run")
 
 describe("the installed package", () => {
   let project: Project
+  /** Runs a module of the project: alone in a whole run, else beside the others in one process, which loads Effect once. */
+  let run: (name: string) => Promise<string>
   beforeAll(async () => {
     project = await installPackage()
-    for (const name of names) project.add(name, readFileSync(path.join(apps, name), "utf8"))
-    snippets.forEach((snippet, i) => project.add(`snippet${i}.ts`, snippet.text))
+    const files = [
+      ...names.map((name) => project.add(name, readFileSync(path.join(apps, name), "utf8"))),
+      ...snippets.map((snippet, i) => project.add(`snippet${i}.ts`, snippet.text))
+    ]
+    const printed = isWhole ? undefined : await project.runTogether(files)
+    run = async (name) => {
+      const file = path.join(project.folder, name)
+      return printed?.[file] ?? await project.run(file)
+    }
   })
   afterAll(() => project.remove())
 
@@ -33,7 +43,7 @@ describe("the installed package", () => {
   it("has apps for its ways of embedding", () => assert.isNotEmpty(names))
 
   it.each(names)("runs in the app %s", async (name) => {
-    assert.strictEqual(await project.run(path.join(project.folder, name)), "")
+    assert.strictEqual(await run(name), "")
   })
 
   it("has peers of the versions that docs/library/README.md states", () => {
@@ -151,18 +161,18 @@ await Effect.runPromise(failed)
       // The Node that runs the tests, because the machine's own may be older.
       const PATH = `${path.dirname(process.execPath)}:${process.env["PATH"]}`
       const options = { cwd: folder, env: { PATH, HOME: folder } }
-      await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "./package.tgz"], options)
+      await execute("npm", ["install", "--offline", "--no-audit", "--no-fund", "./package.tgz"], options)
       assert.deepEqual(readdirSync(path.join(folder, "node_modules")).filter((name) => !name.startsWith(".")), [
         "model-gateway"
       ])
-      const { stdout } = await run("npx", ["--offline", "model-gateway", "--version"], options)
+      const { stdout } = await execute("npx", ["--offline", "model-gateway", "--version"], options)
       assert.match(stdout, /^model-gateway v\d.*, package\)\n$/)
 
       // Another Effect in the app, as npm finds it: a folder that needs no network.
       const other = path.join(folder, "other-effect")
       mkdirSync(other)
       writeFileSync(path.join(other, "package.json"), JSON.stringify({ name: "effect", version: "4.0.0" }))
-      const clash = await run("npm", ["install", "--offline", "--no-audit", "--no-fund", "./other-effect"], options)
+      const clash = await execute("npm", ["install", "--offline", "--no-audit", "--no-fund", "./other-effect"], options)
         .then(
           () => assert.fail("installed"),
           (error: { readonly stderr: string }) => error
@@ -173,7 +183,7 @@ await Effect.runPromise(failed)
       const older = `Object.defineProperty(process, "versions", { value: { node: "20.9.0" } })`
       writeFileSync(path.join(folder, "older.cjs"), older)
       const cli = path.join(folder, "node_modules/model-gateway/dist/cli.js")
-      const refused = await run(process.execPath, ["--require", "./older.cjs", cli], options).then(
+      const refused = await execute(process.execPath, ["--require", "./older.cjs", cli], options).then(
         () => assert.fail("ran"),
         (error: { readonly code: number; readonly stderr: string }) => error
       )
@@ -185,7 +195,7 @@ await Effect.runPromise(failed)
 
   it("runs the snippets of the README and of docs as written", async () => {
     for (const [i, snippet] of snippets.entries()) {
-      const printed = await project.run(path.join(project.folder, `snippet${i}.ts`))
+      const printed = await run(`snippet${i}.ts`)
       if (snippet.prints !== undefined) assert.strictEqual(printed.trim(), snippet.prints.trim(), snippet.name)
     }
   })

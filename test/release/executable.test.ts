@@ -10,6 +10,7 @@ import path from "node:path"
 import { buildInside, checkExecutable, makeExecutable, tryExecutable } from "../../scripts/release/executables.ts"
 import { manifest } from "../../scripts/release/facts.ts"
 import { findNode, platforms, runsHere } from "../../scripts/release/nodes.ts"
+import { built } from "../support/built.ts"
 import { makeAuthority } from "../support/certificates.ts"
 import { startOpenAiServer } from "../support/openaiServer.ts"
 import { startProxy, startTlsFront } from "../support/proxyServers.ts"
@@ -60,7 +61,8 @@ const trustsFurtherAuthorities = async (file: string): Promise<void> => {
 describe.skipIf(platform === undefined || node === undefined || "reason" in node)("the executable", () => {
   it("has the whole service inside", async () => {
     if (platform === undefined || node === undefined || "reason" in node) return assert.fail("no Node")
-    const inside = await buildInside({ commit: "0123456789ab", date: "2026-01-02" }, "quick")
+    const origin = { commit: "0123456789ab", date: "2026-01-02" }
+    const inside = await built("executable", () => buildInside(origin, "quick"))
     const bytes = await makeExecutable(platform, node.program, "the notices\n", inside)
     assert.throws(() => checkExecutable(node.program, platform, inside), /no mark inside/)
     const other = platforms.find(({ machine }) => machine.cpu !== platform.machine.cpu)!

@@ -7,11 +7,20 @@ import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, utimesSync, 
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { buildService } from "../../scripts/bundle/service.ts"
+import { built } from "../support/built.ts"
 import { checkout, root } from "../support/checkout.ts"
+import { isWhole } from "../support/effort.ts"
+import { service } from "../support/service.ts"
 
 let folder: string
 beforeAll(() => {
   folder = checkout()
+  if (isWhole) return
+  // In a daily run the first bundle is that of the repository, which is of the same sources.
+  const { dir, name } = path.parse(service)
+  for (const file of readdirSync(dir)) {
+    if (file.startsWith(name)) cpSync(path.join(dir, file), path.join(folder, "node_modules/.cache/service", file))
+  }
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -38,7 +47,7 @@ describe("the bundle of scripts/start", () => {
   it("is built once for the same sources, and again after an edit", async () => {
     const first = await start("--version")
     assert.match(first.stdout, /^model-gateway v\d.*, bundle\)\n$/)
-    assert.deepEqual([first.code, first.stderr], [0, building])
+    assert.deepEqual([first.code, first.stderr], [0, isWhole ? building : ""])
 
     // Modification times are irrelevant.
     utimesSync(path.join(folder, version), new Date(), new Date())
@@ -86,7 +95,7 @@ describe("the bundle", () => {
         readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>
       }
       const info = { form: "bundle", commit: null, date: null, assets: "./x.assets" } as const
-      const { assets, code, modules, packages } = await buildService("main.ts", info, "quick")
+      const { assets, code, modules, packages } = await built("bundle", () => buildService("main.ts", info, "quick"))
       for (const { name, text } of packages) {
         assert.notProperty(lock.packages[`node_modules/${name}`], "dev", `${name} belongs to the dependencies`)
         assert.isAbove(text.length, 100)
