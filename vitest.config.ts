@@ -1,5 +1,7 @@
 import { playwright } from "@vitest/browser-playwright"
+import { hash } from "node:crypto"
 import { availableParallelism } from "node:os"
+import path from "node:path"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
@@ -7,17 +9,28 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 const long =
   /\/test\/(?:package|cluster\/nodes|scripts\/bundle|web|limits|soak|release|server\/cli|sieve\/corpus|styles\/corpus)/
 
+/** Names another order of the files, which is the same for the same text (`./scripts/test --order N`). */
+const order = process.env["TEST_ORDER"]
+
 class LongFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    if (order !== undefined) {
+      const place = ({ moduleId }: TestSpecification) =>
+        hash("sha256", `${order} ${path.relative(import.meta.dirname, moduleId)}`)
+      return files.toSorted((a, b) => place(a) < place(b) ? -1 : 1)
+    }
     const rank = ({ moduleId }: TestSpecification) => long.test(moduleId) ? 0 : 1
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
   }
 }
 
-/** For what never ends. No test depends on how fast the machine is, or on what else runs on it. */
+/**
+ * For what never ends: a wait ends earlier, and says what was there. No test depends on how fast the machine is, or on what else runs on it,
+ * and the longest have minutes of work on a busy one.
+ */
 const testTimeout = 240_000
 
-/** A first run may have to bring a browser. */
+/** A first run may have to bring a browser, and builds the package. */
 const hookTimeout = 300_000
 
 const chromium = playwright({
@@ -64,7 +77,7 @@ export default defineConfig({
           maxWorkers,
           testTimeout,
           hookTimeout,
-          expect: { poll: { timeout: 200_000 } },
+          expect: { poll: { timeout: 15_000 } },
           browser: {
             enabled: true,
             headless: true,

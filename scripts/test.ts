@@ -3,6 +3,7 @@
 //
 // --all       everything that is asserted, and no build of an earlier run
 // --seed N    generated input from another seed
+// --order N   the files in another order
 // --changed   the tests that the changes since the last commit reach by imports; `--changed=main` those since a branch
 // --bail      ends the run at the first failure
 // --record    writes the figures of a green run of everything into the documents
@@ -75,8 +76,10 @@ if (has(args, "--all")) {
   process.env["TEST_ALL"] = "1"
   for (const cache of caches) rmSync(inModules(`.cache/${cache}`), { recursive: true, force: true })
 }
-const seed = take(args, "--seed")
-if (seed !== undefined) process.env["FAST_CHECK_SEED"] = seed
+for (const [option, variable] of [["--seed", "FAST_CHECK_SEED"], ["--order", "TEST_ORDER"]] as const) {
+  const value = take(args, option)
+  if (value !== undefined) process.env[variable] = value
+}
 const records = has(args, "--record")
 const bails = args.includes("--bail")
 const { filter, options } = parseCLI(["vitest", "run", ...args.map((each) => each === "--bail" ? "--bail=1" : each)])

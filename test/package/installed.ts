@@ -100,7 +100,9 @@ export const installPackage = async (): Promise<Project> => {
     return file
   }
   const runModule = async (file: string, ...args: ReadonlyArray<string>): Promise<string> => {
-    const { stderr, stdout } = await run(process.execPath, [file, ...args], { cwd: folder, env: compiled }).catch(output)
+    const { stderr, stdout } = await run(process.execPath, [file, ...args], { cwd: folder, env: compiled }).catch(
+      output
+    )
     return stdout + stderr
   }
   return {
