@@ -40,10 +40,10 @@ export const toolUnit = "per_tool_call"
 /** A service tier without a price is listed as `tiers.<tier>`. */
 export const tierUnit = "tiers"
 
-/** Tokens of a prompt or a reply that a server may count; a higher count is none. */
+/** Tokens of a prompt or a reply that a server may count; a higher count is ignored. */
 export const mostTokens = 1e9
 
-/** US dollars of 10^-9 that a server may charge for a reply, ten thousand dollars; a higher cost is none. */
+/** US dollars of 10^-9 that a server may charge for a reply, ten thousand dollars; a higher cost is ignored. */
 export const mostServerCost = 10_000n * 10n ** 9n
 
 /** What a server reports beside the counts of plain tokens. Counts that exceed their whole are cut to it. */

@@ -72,7 +72,7 @@ const totals = async (requests: number) => {
 }
 
 describe("a cost of a server that no reply has", () => {
-  it("is none: the prices count, a metric counts it, and the usage of all goes on", async () => {
+  it("is ignored: the prices count, a metric counts it, and the usage of all goes on", async () => {
     await start()
     let requests = 0
     for (const [name, answer] of Object.entries(servers)) {
@@ -91,7 +91,7 @@ describe("a cost of a server that no reply has", () => {
 })
 
 describe("a count of a server that no reply has", () => {
-  it("is none: the estimate counts", async () => {
+  it("is ignored: the estimate counts", async () => {
     await start()
     const counts = {
       openai: { prompt_tokens: 1e12, completion_tokens: 1e12, total_tokens: 2e12 },
