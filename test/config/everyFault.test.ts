@@ -16,7 +16,7 @@ const fieldsOf = (raw: RawConfig) =>
 const gpu = { driver: "openai", base_url: "http://10.0.0.7:8000/v1", models: { small: "small" } }
 
 describe("the faults of a configuration", () => {
-  it.effect("of upstreams, routes, aliases and fallbacks are listed together", () =>
+  it.effect("of upstreams, routes and aliases are listed together", () =>
     Effect.gen(function*() {
       const found = yield* fieldsOf({
         upstream: { driver: "openai", base_url: "ftp://host", max_inflight: "many" },
@@ -30,16 +30,7 @@ describe("the faults of a configuration", () => {
           "every*": { targets: 5 },
           fine: ["gpu/small", "typed/small"]
         },
-        model_aliases: { one: "nothing", two: "typed/small", three: "fine" },
-        key_records: {
-          "0123456789abcdef": {
-            limits: [{ requests: 1, window: "day", fallback: "no-model" }, {
-              requests: 1,
-              window: "day",
-              fallback: "fine"
-            }]
-          }
-        }
+        model_aliases: { one: "nothing", two: "typed/small", three: "fine" }
       })
       assert.sameMembers(found, [
         "upstream.max_inflight",
@@ -53,9 +44,25 @@ describe("the faults of a configuration", () => {
         "routes.lost[1]",
         "routes.every*",
         "routes.every*.targets",
-        "model_aliases.one",
-        "key_records.0123456789abcdef.limits[0].fallback"
+        "model_aliases.one"
       ])
+    }))
+
+  it.effect("of fallbacks are listed with those of routes", () =>
+    Effect.gen(function*() {
+      const found = yield* fieldsOf({
+        upstreams: { gpu },
+        routes: { lost: ["nowhere"], fine: ["gpu/small"] },
+        key_records: {
+          "0123456789abcdef": {
+            limits: [
+              { requests: 1, window: "day", fallback: "no-model" },
+              { requests: 1, window: "hour", fallback: "lost" }
+            ]
+          }
+        }
+      })
+      assert.sameMembers(found, ["routes.lost[0]", "key_records.0123456789abcdef.limits[0].fallback"])
     }))
 
   it.effect("stand beside the unknown fields of a file, which are often their cause", () =>
