@@ -78,7 +78,7 @@ const yamlPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin => 
           import { brotliDecompressSync } from "node:zlib"
           import { builtAssets } from ${JSON.stringify(path.join(root, "src/server/assets.ts"))}
           const code = brotliDecompressSync(builtAssets().get("${yamlAsset}")).toString()
-          export const { LineCounter, parseDocument } = new Function(code + "\\nreturn YAML")()
+          export const { isScalar, LineCounter, parseDocument, visit } = new Function(code + "\\nreturn YAML")()
         `,
         moduleType: "js"
       }
