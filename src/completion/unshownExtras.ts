@@ -70,7 +70,7 @@ export const messagesTiers: ReadonlyMap<Json | undefined, "standard" | "priority
 /** By style: what it has a place for, of the fields of an OpenAI-compatible server. The chat style shows them all. */
 const shown: ReadonlyMap<string | undefined, ShownPlaces> = new Map<string, ShownPlaces>([
   ["responses", { chunk: { service_tier: true }, choice: logprobs, message }],
-  ["messages", { chunk: { service_tier: (tier) => messagesTiers.has(tier) }, message }],
+  ["messages", { chunk: { service_tier: true }, message }],
   [
     "generate",
     {

@@ -107,7 +107,8 @@ export const MessagesRequest = Schema.Struct({
 /** Reply of a token count. */
 export const TokenCount = Schema.Struct({ input_tokens: Schema.Int }).annotate({ identifier: "MessageTokensCount" })
 
-const ServiceTier = Schema.Literals(["standard", "priority", "batch"])
+/** The vendor's `standard`, `priority` or `batch`, or another server's own name of a tier that the vendor does not have. */
+const ServiceTier = Schema.String
 
 const OutputTokensDetails = Schema.Struct({ thinking_tokens: Schema.Int })
 

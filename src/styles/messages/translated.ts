@@ -22,5 +22,8 @@ export const citationsOf = (message: JsonFields | undefined): ReadonlyArray<type
 
 type Tier = (typeof MessagesUsage.Type)["service_tier"]
 
-/** The tier that served the request; `null` if the server names none that the style has. */
-export const tierOf = (chunk: JsonFields | undefined): Tier => messagesTiers.get(chunk?.["service_tier"]) ?? null
+/** The tier that served the request, by the server's own name where the style has none for it; `null` if the server names none. */
+export const tierOf = (chunk: JsonFields | undefined): Tier => {
+  const tier = chunk?.["service_tier"]
+  return messagesTiers.get(tier) ?? (typeof tier === "string" && tier !== "" ? tier : null)
+}

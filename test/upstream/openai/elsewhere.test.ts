@@ -323,16 +323,12 @@ describe("the service tier in messages", () => {
     ]
   }
 
-  it.each([["default", "standard"], ["priority", "priority"], ["batch", "batch"]])(
+  it.each([["default", "standard"], ["priority", "priority"], ["batch", "batch"], ["flex", "flex"]])(
     "comes from the usage: %s",
     async (tier, expected) => {
       assert.deepStrictEqual(await tierOf(tier), [expected, expected, undefined])
     }
   )
-
-  it("is left out where the style has no such tier", async () => {
-    assert.deepStrictEqual(await tierOf("flex"), [null, null, undefined])
-  })
 
   it("comes from the last usage where the server says it late", async () => {
     answer(chunk({ content: "Hi" }), chunk({}, "stop", { service_tier: "priority" }))

@@ -60,7 +60,7 @@ const facts: ReadonlyArray<{
   { value: "hologram", path: `${message}.hologram`, unshownIn: others },
   { value: "-0.125", path: "reply.choices[0].logprobs", unshownIn: ["messages"] },
   { value: "filtered words", path: "reply.choices[0].content_filter_results", unshownIn: others },
-  { value: "priority", path: "reply.service_tier", unshownIn: ["generate"] },
+  { value: "tier of its own", path: "reply.service_tier", unshownIn: ["generate"] },
   { value: "Acme hosting", path: "reply.provider", unshownIn: others },
   { value: "4711", path: "reply.usage.completion_tokens_details.audio_tokens", unshownIn: ["responses", "messages"] },
   { value: "4712", path: "reply.usage.prompt_tokens_details.audio_tokens", unshownIn: ["responses", "messages"] },
@@ -68,7 +68,11 @@ const facts: ReadonlyArray<{
 ]
 
 const all = [
-  chunk({ role: "assistant" }, null, { service_tier: "priority", provider: "Acme hosting", system_fingerprint: "fp" }),
+  chunk({ role: "assistant" }, null, {
+    service_tier: "tier of its own",
+    provider: "Acme hosting",
+    system_fingerprint: "fp"
+  }),
   chunk({
     reasoning_content: "Hm.",
     reasoning_details: [{ type: "reasoning.text", text: "Hm.", signature: "sealed thoughts" }]
