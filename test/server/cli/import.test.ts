@@ -555,7 +555,7 @@ describe("the result of an import", () => {
         }),
         { numRuns: runs(150), seed }
       )
-      assert.isAbove(passed, 20)
+      assert.isAbove(passed, runs(20))
     }
   )
 
