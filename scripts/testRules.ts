@@ -24,7 +24,11 @@ const rules: ReadonlyArray<readonly [pattern: RegExp, instead: string]> = [
     /\b(?:connect|first_byte|silence|queue|client|drain|attempts): *0?\.\d/,
     "a limit is reached by moving the gateway's clock, not by being short"
   ],
-  [/\bAbortSignal\.timeout\(/, "a timeout by the machine's clock is a race"]
+  [/\bAbortSignal\.timeout\(/, "a timeout by the machine's clock is a race"],
+  [
+    /\b(?:setDefault\w*Timeout\(|timeout: *)(?:1[6-9]|[2-9]\d|\d{3,})_?\d{3}\b/,
+    "a wait ends after 15 s and says what was there instead (test/web/waits.ts, test/support/until.ts)"
+  ]
 ]
 
 /** Effects of a live test use the machine's clock. */

@@ -16,6 +16,12 @@ describe("the rules of the tests", () => {
     }
   )
 
+  it("refuse a wait for a page of more than 15 seconds", () => {
+    assert.lengthOf(ruleViolations("a.test.ts", "context.setDefaultTimeout(200_000)"), 1)
+    assert.lengthOf(ruleViolations("a.test.ts", "locator.waitFor({ timeout: 16000 })"), 1)
+    assert.lengthOf(ruleViolations("a.test.ts", "locator.waitFor({ timeout: 15_000 })"), 0)
+  })
+
   it("permit a time limit of whole seconds, which a test reaches by moving the clock", () => {
     assert.lengthOf(ruleViolations("a.test.ts", "timeouts: { silence: 2 }"), 0)
   })
