@@ -9,7 +9,7 @@ import { isWhole } from "../support/effort.ts"
 import { adminKey, type RunningGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
 import { launch } from "./chromium.ts"
-import { mostMillis, tellingPage } from "./waits.ts"
+import { openTelling } from "./waits.ts"
 
 export { launch } from "./chromium.ts"
 
@@ -31,8 +31,7 @@ const isRefusal = (text: string): boolean =>
 /** Opens a page. Closing it asserts that it stayed within its origin and that its console is empty. */
 export const open = async (browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Watched> => {
   const context = await browser.newContext({ reducedMotion: "reduce", locale: "en-GB", ...options })
-  context.setDefaultTimeout(mostMillis)
-  const page = tellingPage(await context.newPage())
+  const page = await openTelling(context)
   const complaints: Array<string> = []
   const foreign: Array<string> = []
   const { origin } = new URL(url)

@@ -2,10 +2,13 @@
  * Waits for a page. One that ends without what it waits for says what was there instead: the address, the roles in sight, the last lines of
  * the page's console and its last requests.
  */
-import type { Page } from "playwright-core"
+import type { BrowserContext, Page } from "playwright-core"
 
 /** The longest wait for something on a page, in milliseconds. */
-export const mostMillis = 15_000
+const mostMillis = 15_000
+
+/** The longest load of a page, in milliseconds: it starts a process of the browser and runs all code of the page, which is work more than a wait. */
+const mostLoadMillis = 60_000
 
 /** How many of the last lines and requests a failure shows, and how many lines of roles. */
 const [mostLines, mostRoles] = [10, 60]
@@ -60,8 +63,11 @@ const telling = <A extends object>(target: A, tell: () => Promise<string>): A =>
     }
   })
 
-/** A page whose waits say what is there when they end without success. */
-export const tellingPage = (page: Page): Page => {
+/** Opens a page whose waits are bounded, and say what is there when they end without success. */
+export const openTelling = async (context: BrowserContext): Promise<Page> => {
+  context.setDefaultTimeout(mostMillis)
+  context.setDefaultNavigationTimeout(mostLoadMillis)
+  const page = await context.newPage()
   const lines = lastOf()
   const requests = lastOf()
   page.on("console", (message) => lines.add(`${message.type()}: ${message.text()}`))

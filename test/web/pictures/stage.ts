@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core"
 import { type RunningGateway, startGateway } from "../../support/gateway.ts"
 import { pictureBrowser } from "../chromium.ts"
 import { launch, settled } from "../support.ts"
-import { mostMillis, tellingPage } from "../waits.ts"
+import { openTelling } from "../waits.ts"
 import { now } from "./data.ts"
 import { type FixedServer, startFixed } from "./server.ts"
 import type { State } from "./states.ts"
@@ -66,8 +66,7 @@ export const useStage = (): Stage => {
       timezoneId: "Europe/Berlin",
       deviceScaleFactor: 1
     })
-    context.setDefaultTimeout(mostMillis)
-    page = tellingPage(await context.newPage())
+    page = await openTelling(context)
     await page.clock.setFixedTime(now)
     await page.goto(`${fixed.url}/console/#/about`)
   })
