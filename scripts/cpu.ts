@@ -11,7 +11,7 @@ export const cpuSeconds = (): number => {
     return (user + system) / 1e6
   }
   const stat = readFileSync("/proc/self/stat", "utf8")
-  // Behind the name: the state, then numbers. The times are those of the process, then those of its ended children.
+  // Behind the name: the state, then numbers. First come the times of the process, then of its ended children.
   const times = stat.slice(stat.lastIndexOf(")") + 2).split(" ").slice(11, 15)
   return times.reduce((sum, each) => sum + Number(each), 0) / ticks
 }

@@ -13,7 +13,7 @@ export const testParts: Readonly<Record<string, ReadonlyArray<string>>> = {
   server: ["server", "admin", "gateway", "http", "hotPath", "inProcess", "limits", "testing"]
 }
 
-/** The filters of vitest for the tests of a part: paths below the repository's folder; `undefined` if the name is none of a part. */
+/** The filters of vitest for the tests of a part: paths below the repository's folder; `undefined` if no part has the name. */
 export const filtersOf = (name: string): ReadonlyArray<string> | undefined =>
   Object.hasOwn(testParts, name)
     ? testParts[name]!.map((each) => `test/${each}${each.endsWith(".ts") ? "" : "/"}`)
