@@ -62,16 +62,43 @@ describe("a form", () => {
   })
 })
 
+const askOften = async () => {
+  for (let asked = 0; asked < 40; asked++) {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say hello" }] })
+    })
+    assert.strictEqual(response.status, 200)
+  }
+}
+
+it.each([
+  { width: 1150, scroller: "document.scrollingElement" },
+  { width: 900, scroller: "document.querySelector('main .table-box')" }
+])(
+  "Back returns to where a list of $width px was scrolled, and a link begins at the top",
+  async ({ scroller, width }) => {
+    await askOften()
+    await start("requests")
+    // Without room for a drawer, a request has its own page.
+    await page.setViewportSize({ width, height: 500 })
+    const links = page.getByRole("table", { name: "Requests" }).locator(".row-link")
+    await links.nth(39).waitFor()
+    await links.nth(20).focus()
+    const place = Number(await page.evaluate(`${scroller}.scrollTop`))
+    assert.isAbove(place, 100)
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { level: 1, name: /^Request / }).waitFor()
+    await page.waitForFunction("scrollY === 0")
+    await page.goBack()
+    await page.waitForFunction(`${scroller}?.scrollTop === ${place}`)
+  }
+)
+
 describe("a list", () => {
   it("of requests keeps the chosen row in sight when the drawer opens", async () => {
-    for (let asked = 0; asked < 40; asked++) {
-      const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${businessKey}` },
-        body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say hello" }] })
-      })
-      assert.strictEqual(response.status, 200)
-    }
+    await askOften()
     await start("requests")
     await page.setViewportSize({ width: 1440, height: 900 })
     const links = page.getByRole("table", { name: "Requests" }).locator(".row-link")

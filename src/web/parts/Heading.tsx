@@ -4,6 +4,7 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { pageHelp } from "../state/help.ts"
+import { returnToPlace } from "../state/places.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
 import { routeAtom } from "../state/route.ts"
@@ -30,7 +31,7 @@ export const Heading = ({ children, name }: { readonly name: string; readonly ch
     // After a load, the focus stays where the browser put it.
     if (!first) ref.current?.focus()
     leaveStart()
-    scrollTo(0, 0)
+    returnToPlace()
   }, [])
   return (
     <div class="heading">

@@ -4,6 +4,7 @@
  */
 import * as Atom from "effect/reactivity/Atom"
 import { useEffect } from "preact/hooks"
+import { enterPlace, keepPlaces } from "./places.ts"
 import { registry, useAtom } from "./registry.ts"
 
 export const pages = [
@@ -73,11 +74,13 @@ export const leavingAtom = Atom.keepAlive(Atom.make<string | undefined>(undefine
 
 export const routeAtom = Atom.keepAlive(Atom.make((get): Route => {
   let shown = location.hash
+  keepPlaces()
   const changed = () => {
+    enterPlace()
     const next = parse(location.hash)
     if (isGuarded && next.page !== parse(shown).page) {
       const wanted = location.hash
-      history.replaceState(null, "", shown || "#/")
+      history.replaceState(history.state, "", shown || "#/")
       return registry.set(leavingAtom, wanted)
     }
     shown = location.hash
@@ -96,7 +99,7 @@ export const go = (page: Page, of?: string, query?: Query): void => {
 /** Changes what is chosen on the page that is shown; an empty value removes a name. Back skips the earlier choice. */
 export const choose = (changes: Query): void => {
   const { of, page, query } = registry.get(routeAtom)
-  history.replaceState(null, "", linkTo(page, of, { ...query, ...changes }))
+  history.replaceState(history.state, "", linkTo(page, of, { ...query, ...changes }))
   dispatchEvent(new HashChangeEvent("hashchange"))
 }
 
