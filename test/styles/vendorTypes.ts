@@ -34,6 +34,12 @@ type InOwnWords = "error" | "tools" | "tool_choice" | "reasoning" | "text" | "se
 
 type EventOfResponse<A> = A extends { readonly response: infer R } ? Omit<A, "response"> & { response: Response<R> } : A
 
+/** A message, but for the tier of servers that have another one than the vendor. */
+type InVendorsTiers<A> = A extends { readonly usage: { readonly service_tier: unknown } }
+  ? Omit<A, "usage"> & { usage: Omit<A["usage"], "service_tier"> & Pick<Anthropic.Usage, "service_tier"> }
+  : A extends { readonly message: infer M } ? Omit<A, "message"> & { message: InVendorsTiers<M> }
+  : A
+
 /** Enums by the words that stand for them in JSON. */
 type Words<A> = A extends string ? `${A}`
   : A extends ReadonlyArray<infer Item> ? Array<Words<Item>>
@@ -65,10 +71,10 @@ export interface VendorTypes {
     }>,
     OpenAI.CreateEmbeddingResponse
   >
-  readonly message: Fits<Sent<typeof Messages.Message>, Anthropic.Message>
+  readonly message: Fits<InVendorsTiers<Sent<typeof Messages.Message>>, Anthropic.Message>
   /** The SDK keeps pings and errors to itself. */
   readonly messagesEvent: Fits<
-    Exclude<Sent<typeof Messages.MessagesStreamEvent>, { readonly type: "ping" | "error" }>,
+    InVendorsTiers<Exclude<Sent<typeof Messages.MessagesStreamEvent>, { readonly type: "ping" | "error" }>>,
     Anthropic.RawMessageStreamEvent
   >
   readonly messagesCount: Fits<Sent<typeof Messages.TokenCount>, Anthropic.MessageTokensCount>
