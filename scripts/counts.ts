@@ -9,9 +9,9 @@ import { parseSync, Visitor } from "rolldown/utils"
 
 /** The most of each count. */
 const ceilings = {
-  "names of contracts": 174,
-  "optional members": 663,
-  "long files": 21,
+  "names of contracts": 172,
+  "optional members": 668,
+  "long files": 24,
   "files down": 40,
   "files up": 15
 }

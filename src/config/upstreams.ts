@@ -330,8 +330,8 @@ const toUpstream = (
 }
 
 /**
- * The faults of what an entry has besides its faulty fields, `wrong`: operators mend them together. A fault that follows from the absence of such
- * a field is none.
+ * The faults of what an entry has besides its faulty fields, `wrong`: operators mend them together. What follows from the absence of such a
+ * field does not count.
  */
 const restFaults = (
   name: string,

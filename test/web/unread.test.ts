@@ -66,7 +66,7 @@ describe("a read without an answer", () => {
     await close()
   })
 
-  it("is tried again at once on a press", async () => {
+  it("is tried again immediately on a press", async () => {
     const { close, letThrough, page } = await openUnanswered("keys", /\/admin\/keys\?/)
     await signIn(page)
     await goTo(page, "Keys")

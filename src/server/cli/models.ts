@@ -17,7 +17,7 @@ export type ModelsForm = "codex" | "openrouter"
 /** Facts that the table shows: words of any length would break its lines. */
 const shownFacts = factNames.filter((name) => name !== "description")
 
-/** Columns as wide as their longest text. Names and facts are those of servers. */
+/** Columns as wide as their longest text. Servers choose the names and facts. */
 const table = (texts: ReadonlyArray<ReadonlyArray<string>>): string => {
   const rows = texts.map((row) => row.map(inLine))
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))

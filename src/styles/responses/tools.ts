@@ -45,7 +45,7 @@ const isNamespace = (tool: Tool): tool is NamespaceTool => tool.type === "namesp
 const isCallable = (tool: Tool | Member): tool is FunctionTool | CustomTool =>
   isFunctionTool(tool) || isCustomTool(tool)
 
-/** True if the calls of all these tools are those of functions and custom tools, which are read from any server. */
+/** True if all these tools are functions and custom tools, whose calls are read from any server. */
 export const readsCalls = (lists: ReadonlyArray<ToolList>): boolean =>
   lists.every(({ tools }) => tools.every(isCallable))
 

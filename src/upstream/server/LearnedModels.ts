@@ -7,7 +7,7 @@ import type { UpstreamModel } from "../Upstream.ts"
 /** Milliseconds for which a fact is known. */
 export const knownFor = 3_600_000
 
-/** Models that are remembered; a further one takes the place of the one that was shown first. */
+/** Models that are remembered; one more takes the place of the one that was shown first. */
 const mostModels = 1_000
 
 export class LearnedModels {

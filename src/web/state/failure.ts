@@ -4,7 +4,6 @@
 import * as Cause from "effect/Cause"
 import * as HttpClientError from "effect/http/HttpClientError"
 import * as Predicate from "effect/Predicate"
-import { type ErrorCode, errorTable } from "../../domain/GatewayError.ts"
 import { texts } from "./preferences.ts"
 
 /** Why a read was ended: nothing arrived in its time. */
@@ -32,9 +31,8 @@ export const causeText = <E>(cause: Cause.Cause<E>): string => failureText(Cause
 /** Whether the gateway refused a call as wrong: the same call is refused again. */
 export const isRefusal = <E>(cause: Cause.Cause<E>): boolean => {
   const failure = Cause.squash(cause)
-  if (!Predicate.hasProperty(failure, "code") || !Object.hasOwn(errorTable, String(failure.code))) return false
-  const { retry, status } = errorTable[failure.code as ErrorCode]
-  return status < 500 && !retry
+  return Predicate.hasProperty(failure, "status") && Predicate.hasProperty(failure, "shouldRetry") &&
+    Number(failure.status) < 500 && failure.shouldRetry === false
 }
 
 const hasCode = (code: string) => (failure: unknown): boolean =>

@@ -179,7 +179,7 @@ describe("the reply of a server of the same contract", () => {
     }
   })
 
-  it("begins so where the server begins with an item, or ends at once", () => {
+  it("begins so where the server begins with an item, or ends immediately", () => {
     for (const sent of [[...bare, completed], [completed]]) {
       const { events, response } = shown(sent, false)
       const [created] = events

@@ -88,7 +88,7 @@ describe("a list under the hand", () => {
     await expect.poll(rows).toEqual(["bob"])
   })
 
-  it("shows the rows of another order or part at once", async () => {
+  it("shows the rows of another order or part immediately", async () => {
     draw(<List names={["ada", "bob"]} />)
     await userEvent.hover(row("ada"))
     location.hash = "#/keys?sort=name&order=desc"

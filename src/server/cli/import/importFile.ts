@@ -126,13 +126,13 @@ export const importText = Effect.fnUntraced(function*(
   report.changed(
     "prices of the result",
     taken === 0
-      ? "there are none, since no model of the file has costs: model-gateway prices import reads LiteLLM's list of prices"
-      : "are those of the models with costs in the file: model-gateway prices check names the others"
+      ? "do not exist, since no model of the file has costs: model-gateway prices import reads LiteLLM's list of prices"
+      : "come from the models with costs in the file: model-gateway prices check names the others"
   )
   if (built.raw["keys"] === undefined) {
     report.changed(
       "keys of the result",
-      "there are none: clients need keys of this gateway, which POST /admin/keys or the console makes"
+      "do not exist: clients need keys of this gateway, which POST /admin/keys or the console makes"
     )
   }
   for (const name of placeless.keys()) report.leftOut(`the field ${name} of models`, "prices have no such unit")

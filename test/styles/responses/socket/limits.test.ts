@@ -115,7 +115,7 @@ describe("a message that waits for its turn", () => {
     await untilHolds(() => stand.held() === 0)
   })
 
-  it("is refused at once when it has more values than limits.values", async () => {
+  it("is refused immediately when it has more values than limits.values", async () => {
     const { open } = await start({ limits: { values: 10_000 } })
     const client = await open()
     client.create({ input: "a", metadata: { a: Array.from({ length: 5000 }, () => ({})) } })
