@@ -1,5 +1,5 @@
 /**
- * What is read from the admin API to be shown: each read ends, one that failed is tried again, and a save waits until the lists in
+ * What is read from the admin API to be shown: each read ends, one that failed is tried again, and what saves waits until the lists in
  * sight have arrived.
  */
 import * as Effect from "effect/Effect"

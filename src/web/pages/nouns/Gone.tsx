@@ -26,7 +26,7 @@ export const Gone = ({ page }: { readonly page: Page }) => {
  * with what was typed.
  */
 export const Last = <Item extends object>({ children, item, page }: {
-  /** `undefined` for an item that does not exist, or no longer. */
+  /** `undefined` when it does not exist, or no longer. */
   readonly item: Item | undefined
   readonly page: Page
   readonly children: (item: Item, isGone: boolean) => ComponentChildren
