@@ -3,11 +3,11 @@
  * event in a stream with tools but without calls.
  */
 import { assembleReply } from "../src/completion/assembleReply.ts"
+import { chatFrames } from "../src/contracts/chat/writeReply.ts"
 import { type ReplyEvent, type SieveEvent, TextDelta } from "../src/domain/ReplyEvent.ts"
 import { clear, type Machine, type Transducer } from "../src/domain/stream/transducer.ts"
 import { UpstreamText } from "../src/domain/UpstreamEvent.ts"
 import { sieve } from "../src/sieve/sieve.ts"
-import { chatFrames } from "../src/styles/chat/render.ts"
 
 /** One line of the report. */
 export interface Row {

@@ -8,6 +8,7 @@ import { parseSync, Visitor } from "rolldown/utils"
 const floors: Readonly<Record<string, number>> = {
   domain: 0,
   sieve: 0,
+  contracts: 0,
   cluster: 1,
   config: 1,
   upstream: 2,
@@ -136,7 +137,16 @@ interface Place {
   readonly style: string | undefined
   /** The folder of its driver, below src/upstream; undefined for what drivers share. */
   readonly driver: string | undefined
+  /** The folder of its contract, or `shared`; undefined outside src/contracts and for the table of all contracts. */
+  readonly contract: string | undefined
 }
+
+/** The modules of the sieve that contracts may import: how a prompt declares tools, and shows calls and results. Readers are not among them. */
+const promptForm: ReadonlySet<string> = new Set([
+  "src/sieve/declaration.ts",
+  "src/sieve/disarm.ts",
+  "src/sieve/history.ts"
+])
 
 /** What drivers share: folders below src/upstream. `embedded` answers in the protocol of another driver. */
 const sharedByDrivers: ReadonlySet<string | undefined> = new Set(["server", "transports", "embedded"])
@@ -151,7 +161,8 @@ const placeOf = (file: string): Place => {
     folder,
     floor: folder === undefined ? file === testingEntry ? floors["testing"] : topFloor : inner ?? floors[folder],
     style: folder === "styles" && rest[0] !== "shared" ? rest[0] : undefined,
-    driver: folder === "upstream" && !sharedByDrivers.has(rest[0]) ? oneDriver.get(rest[0]) ?? rest[0] : undefined
+    driver: folder === "upstream" && !sharedByDrivers.has(rest[0]) ? oneDriver.get(rest[0]) ?? rest[0] : undefined,
+    contract: folder === "contracts" ? rest[0] : undefined
   }
 }
 
@@ -172,6 +183,12 @@ const refuseModule = (from: Place, to: Place, target: string): string | undefine
   }
   if (from.folder === "web" && to.folder !== "web" && !consoleImports.includes(target)) {
     return `the console may import ${consoleImports.join(" and ")} alone, not ${target}`
+  }
+  if (from.contract !== undefined && to.contract !== undefined && ![from.contract, "shared"].includes(to.contract)) {
+    return `a contract may not import another one (${target})`
+  }
+  if (from.folder === "contracts" && to.folder === "sieve" && !promptForm.has(target)) {
+    return `a contract may not import the sieve's readers (${target})`
   }
   if (from.style !== undefined && to.style !== undefined && from.style !== to.style) {
     return `a style may not import another one (${target})`

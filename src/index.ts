@@ -67,6 +67,7 @@ export type { Usage } from "./domain/ReplyEvent.ts"
 export * as UpstreamEvent from "./domain/UpstreamEvent.ts"
 export type { PartialUsage } from "./domain/UpstreamEvent.ts"
 export { UpstreamFailure } from "./domain/UpstreamFailure.ts"
+export type { UpstreamModel } from "./domain/UpstreamModel.ts"
 export { complete, completeStream, openReply } from "./inProcess/complete.ts"
 export type { InProcessReply, InProcessRequest } from "./inProcess/complete.ts"
 export { fixedUpstream, makeDriver } from "./inProcess/driver.ts"
@@ -111,7 +112,6 @@ export type {
   RelayedReply,
   RelayedRequest,
   RoundRecorder,
-  UpstreamModel,
   UpstreamSession
 } from "./upstream/Upstream.ts"
 export { Upstreams } from "./upstream/Upstreams.ts"

@@ -1,6 +1,6 @@
 /** The tables of what becomes of each field of a request. */
-import type { Family, Fields, Kinds, Row as FieldRow } from "../../src/domain/families/Family.ts"
-import { ignorableFields } from "../../src/domain/families/openai.ts"
+import { ignorableFields } from "../../src/contracts/shared/chatFields.ts"
+import type { Family, Fields, Kinds, Row as FieldRow } from "../../src/contracts/shared/Family.ts"
 import { code, type Row, table } from "./table.ts"
 
 /** Where the first row with the same contents stands, in the table that is being made. */

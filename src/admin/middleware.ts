@@ -9,6 +9,7 @@ import type { ChangedField } from "../config/changedFields.ts"
 import type { ConfigChange } from "../config/ConfigStore.ts"
 import type { Role } from "../config/schema.ts"
 import type { EndpointPolicy } from "../http/EndpointPolicy.ts"
+import { errorsOf } from "../http/errorShapes.ts"
 import { detailErrors } from "../http/errorShapes.ts"
 import type { CurrentRequest } from "../http/RequestContext.ts"
 import type { Change } from "../usage/Change.ts"
@@ -41,7 +42,7 @@ const family = { errors: detailErrors, uncached: true } as const
 export class AdminMiddleware
   extends HttpApiMiddleware.Service<AdminMiddleware, { provides: CurrentRequest | CurrentOperator }>()(
     "model-gateway/admin/AdminMiddleware",
-    { error: detailErrors.errors }
+    { error: errorsOf(detailErrors) }
   )
 {
   static readonly facts: EndpointPolicy = { ...family, access: "admin" }
@@ -50,7 +51,7 @@ export class AdminMiddleware
 /** Asks for no credential: login, sessions, and verification, which checks its own. */
 export class AdminOpenMiddleware extends HttpApiMiddleware.Service<AdminOpenMiddleware, { provides: CurrentRequest }>()(
   "model-gateway/admin/AdminOpenMiddleware",
-  { error: detailErrors.errors }
+  { error: errorsOf(detailErrors) }
 ) {
   static readonly facts: EndpointPolicy = { ...family, access: "none" }
 }

@@ -2,12 +2,14 @@
  * The parts of a request that the driver of an attempt does not send: noted for the caller, or refused if the reply would be of
  * another kind without them.
  */
+import type { BodyVendorFields } from "../contracts/shared/BodyVendorFields.ts"
+import { ignorableFields, isRequired } from "../contracts/shared/chatFields.ts"
 import type { Conversation, Part, Sampling, Thinking, ToolDeclaration, Turn } from "../domain/Conversation.ts"
-import type { BodyVendorFields } from "../domain/families/BodyVendorFields.ts"
-import { ignorableFields, isRequired } from "../domain/families/openai.ts"
+import type { VendorInputs } from "../domain/Embeddings.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import { isWholeFor, type VendorFields } from "../domain/VendorFields.ts"
-import type { Driver, Sends, UpstreamModel, VendorInputs } from "../upstream/Upstream.ts"
+import type { Driver, Sends } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"

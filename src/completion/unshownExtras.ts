@@ -2,10 +2,10 @@
  * What a server says that the caller's style has no place for: noted by its path in the server's reply, as `ignored.ts` notes the
  * fields of requests. The renderers of the styles show the rest.
  */
+import { countedFields } from "../contracts/shared/usage.ts"
 import type { Json } from "../domain/json.ts"
 import type { ReplyExtra } from "../domain/ReplyEvent.ts"
 import { type ExtraPlace, isFields } from "../domain/replyExtras.ts"
-import { countedFields } from "../upstream/server/usage.ts"
 import { noteIgnored, replyPath } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -57,15 +57,6 @@ const message = {
 const logprobs: ShownFields = { logprobs: { content: true } }
 
 const ofOtherKinds: ShownFields = { audio_tokens: true, image_tokens: true, video_tokens: true, text_tokens: true }
-
-/** The tiers of the messages style, by the names that servers have for them. */
-export const messagesTiers: ReadonlyMap<Json | undefined, "standard" | "priority" | "batch"> = new Map([
-  ["default", "standard"],
-  ["standard", "standard"],
-  ["on_demand", "standard"],
-  ["priority", "priority"],
-  ["batch", "batch"]
-])
 
 /** By style: what it has a place for, of the fields of an OpenAI-compatible server. The chat style shows them all. */
 const shown: ReadonlyMap<string | undefined, ShownPlaces> = new Map<string, ShownPlaces>([

@@ -4,7 +4,7 @@
  * It covers everything that a style can express. A driver that cannot send a part names it in the prompt instead of dropping it.
  */
 
-import type { BodyVendorFields } from "./families/BodyVendorFields.ts"
+import type { BodyVendorFields } from "../contracts/shared/BodyVendorFields.ts"
 import type { GatewayError } from "./GatewayError.ts"
 import type { Json } from "./json.ts"
 import type { VendorFields } from "./VendorFields.ts"

@@ -4,7 +4,7 @@
  */
 import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import { hasProperty } from "effect/Predicate"
-import type { ErrorShape } from "./errorShapes.ts"
+import type { ErrorShape } from "../contracts/shared/errorShapes.ts"
 
 /**
  * Required credential: no credential, a business key, a business key as the content-generation style documents it, an operator, an

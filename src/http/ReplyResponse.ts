@@ -17,7 +17,6 @@ import type { Request } from "../completion/Request.ts"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import { CurrentBufferedBytes, CurrentLimits } from "../config/limits.ts"
 import { type GatewayError, operatorMessage } from "../domain/GatewayError.ts"
-import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import type { FailingMachine } from "../domain/stream/transducer.ts"
 import { toGatewayError } from "./endpointMiddleware.ts"
 import { MessageSource, sendAsMessages } from "./MessageSource.ts"
@@ -42,12 +41,6 @@ export interface ReplyRenderer<I, F extends Frame> {
   readonly pending?: () => Effect.Effect<void> | undefined
   /** The last frames of a reply that fails after its first frame; `undefined` breaks the response off. */
   readonly failure: (error: GatewayError) => string | undefined
-}
-
-/** A style's renderer of events. */
-export interface FrameRenderer extends ReplyRenderer<ReplyEvent, string> {
-  readonly keepAlive: () => string
-  readonly failure: (error: GatewayError) => string
 }
 
 /** What the response needs of a renderer. */

@@ -3,7 +3,7 @@
  * oversized body costs no more than counting. Pure; malformed items are left for the Schema to report.
  */
 import type * as Schema from "effect/Schema"
-import { countedFields } from "../domain/families/requestSchema.ts"
+import { countedFields } from "../contracts/shared/requestSchema.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
 import type { Limits } from "../domain/limits.ts"

@@ -5,9 +5,9 @@ import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import type * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Schema from "effect/Schema"
+import type { ErrorShape } from "../contracts/shared/errorShapes.ts"
 import { faultHeader, faultOf } from "../domain/fault.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { ErrorShape } from "./errorShapes.ts"
 
 /** Id of the API that all groups belong to. */
 export const apiId = "gateway"

@@ -4,7 +4,7 @@
  *     events = bytes |> decoder                                            upstream/decodeBody.ts
  *     reply  = events |> calls in order, text, end, tool policy            completion/assembleReply.ts
  *                |> first events, notes, failures, release of the account  completion/openReply.ts
- *     frames = reply |> renderer of the style                              styles/chat/render.ts
+ *     frames = reply |> renderer of the style                              contracts/chat/writeReply.ts
  *     body   = frames |> buffer for the client, or its socket directly     http/ResponseBuffer.ts
  *
  * `open` is the way to `reply`; the rest is here.

@@ -28,7 +28,8 @@ import {
   UpstreamUsage
 } from "../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Driver, UpstreamModel } from "../upstream/Upstream.ts"
+import type { UpstreamModel } from "../domain/UpstreamModel.ts"
+import type { Driver } from "../upstream/Upstream.ts"
 import type { Upstreams } from "../upstream/Upstreams.ts"
 import { fixedUpstream, makeDriver } from "./driver.ts"
 import { promptOf } from "./promptOf.ts"

@@ -1,14 +1,14 @@
 /**
  * The text of a capture chain for lists and search: the last user message, and the reply decoded from its event streams.
  */
+import { ReplyDecoder } from "../contracts/session/readReply.ts"
+import { readPrompt } from "../contracts/session/writeRequest.ts"
+import type { ChunkDecoder } from "../contracts/shared/ChunkDecoder.ts"
 import { shorten } from "../domain/redact.ts"
 import { type Cooperative, pieceChars, runSync } from "../domain/stream/cooperative.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
-import type { ChunkDecoder } from "../upstream/decodeBody.ts"
 import { protocols } from "../upstream/protocols.ts"
-import { ReplyDecoder } from "../upstream/session/decodeReply.ts"
-import { readPrompt } from "../upstream/session/prompt.ts"
 import { type CaptureChain, type CapturedRound, responseText } from "./CapturedRound.ts"
 import { isEventStream } from "./frames.ts"
 

@@ -1,5 +1,5 @@
 /** The contracts of all requests whose bodies are read by a vendor's table. */
-import type { Family } from "../domain/families/Family.ts"
+import type { Family } from "../contracts/shared/Family.ts"
 import { chatFamily } from "./chat/readRequest.ts"
 import { embeddingsFamily } from "./embeddings/Handlers.ts"
 import { embedFamily, generateFamily } from "./generate/readRequest.ts"

@@ -7,27 +7,20 @@ import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
+import type { SealedRequests } from "../contracts/responses/seals.ts"
+import type { ServerFields } from "../contracts/shared/Family.ts"
 import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts"
+import type { EmbeddingsInput, EmbeddingsReply } from "../domain/Embeddings.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
-import type { ServerFields } from "../domain/families/Family.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { JsonFields } from "../domain/json.ts"
 import type { UpstreamProtocol } from "../domain/protocols.ts"
 import type { ServersModel } from "../domain/routes.ts"
-import type { UsageDetails } from "../domain/units.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import type { FamilyName } from "../domain/VendorFields.ts"
 import type { RequestBudget } from "./budget.ts"
 import type { RequestBody } from "./Exchange.ts"
-
-/** The model that a request resolved to. `id` is a native id, or another id of `upstream.models`. */
-export interface UpstreamModel {
-  readonly id: string
-  /** Whether its reasoning is shown; `auto`: if the upstream sends any. */
-  readonly reasoning: boolean | "auto"
-  readonly search: boolean
-}
 
 /** Login data of an account, as configured; `mobile` is not normalized. */
 export interface Login {
@@ -130,43 +123,15 @@ export interface UpstreamSession {
   readonly updatedAt: number
 }
 
-/** The vendor fields of the inputs of a request for embeddings, in their order. */
-export interface VendorInputs {
-  readonly family: FamilyName
-  readonly fields: ReadonlyArray<JsonFields>
-  /** The paths of these fields, which other drivers do not send. */
-  readonly paths: ReadonlyArray<string>
-  /** The fields that say what the vectors are for, which servers with an `input_type` read as that. */
-  readonly task?: {
-    /** `undefined` if servers have no word for it. */
-    readonly inputType: string | undefined
-    readonly paths: ReadonlyArray<string>
-  }
-}
-
 /** A request for the vectors of texts, or of texts as token ids. */
-export interface EmbeddingsRequest {
+export interface EmbeddingsRequest extends EmbeddingsInput {
   readonly model: UpstreamModel
-  readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
-  /** `undefined` is the default of the model. */
-  readonly dimensions: number | undefined
-  /** The vendor's own fields of each input, for a driver of the family. */
-  readonly own?: VendorInputs | undefined
   /** Fields of the caller's body that the gateway does not model; a driver sends those that it passes. */
   readonly fields?: ServerFields | undefined
   readonly token: string | undefined
   /** The budget of the request. */
   readonly budget?: RequestBudget | undefined
   readonly callerHeaders?: CallerHeaders | undefined
-}
-
-/** A vector for each input, in their order. */
-export interface EmbeddingsReply {
-  readonly vectors: ReadonlyArray<ReadonlyArray<number>>
-  /** Tokens of all inputs, if the upstream counts them. */
-  readonly tokens: number | undefined
-  /** What the bill knows beside them. */
-  readonly details?: UsageDetails | undefined
 }
 
 /** A body that the server gets as it is. */
@@ -237,43 +202,8 @@ export interface Sends {
   readonly vendorFields?: ((name: string, path: string) => boolean) | undefined
 }
 
-/** A conversation without what its server cannot read or find. */
-export interface PlainConversation {
-  readonly conversation: Conversation
-  /** The paths of what was left out, in the caller's request. */
-  readonly left: ReadonlyArray<string>
-}
-
-/** A conversation that a server is asked with once more in the same try. */
-export interface RepeatedConversation extends PlainConversation {
-  /** Learns that the server has taken it. `now`: monotonic milliseconds. */
-  readonly taken: (now: number) => void
-}
-
 /** What of a conversation only its maker, or not every server, can read or find: seals, ids of items, stored responses, thinking. */
-export interface Seals {
-  /** True for a refusal of what only its maker can read or find. */
-  readonly refused: (failure: UpstreamFailure) => boolean
-  /** The conversation without seals that are foreign; `undefined` if it has none. `now`: monotonic milliseconds. */
-  readonly plain: (
-    conversation: Conversation,
-    model: UpstreamModel,
-    now: number,
-    isForeign: (seal: string) => boolean
-  ) => PlainConversation | undefined
-  /**
-   * The conversation without what a failure is about; `undefined` if it has nothing of that. `isPlain`: it is in plain form already. `now`:
-   * monotonic milliseconds.
-   */
-  readonly repeated: (
-    failure: UpstreamFailure,
-    conversation: Conversation,
-    model: UpstreamModel,
-    now: number,
-    isPlain: boolean
-  ) => RepeatedConversation | undefined
-  /** The conversation as the id of the stored response that it continues, and the new items alone; `undefined` without new items. */
-  readonly byId: (conversation: Conversation) => Conversation | undefined
+export interface Seals extends SealedRequests {
   /** Deletes a stored response. */
   readonly forget: (token: string | undefined, id: string) => Effect.Effect<void, UpstreamFailure>
 }

@@ -3,6 +3,8 @@
  * stream.
  */
 import type * as Stream from "effect/Stream"
+import type { ChunkDecoder } from "../contracts/shared/ChunkDecoder.ts"
+import { valueBytesOf } from "../contracts/shared/json.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
 import { clear, type FailingMachine } from "../domain/stream/transducer.ts"
@@ -10,7 +12,6 @@ import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
 import type { Exchange } from "./Exchange.ts"
-import { valueBytesOf } from "./json.ts"
 
 /** A decoder of a whole body, from network chunks to values. Values decoded before its failure are still valid. */
 export interface BodyDecoder<A> extends FailingMachine<Uint8Array, A, UpstreamFailure> {
@@ -25,26 +26,6 @@ export const isDecoded = <A>(decoder: BodyDecoder<A>): boolean => decoder.done()
 /** The decoded values of a body, for a single reader. */
 export const decodeBody = <A>({ bytes }: Exchange, decoder: BodyDecoder<A>): Stream.Stream<A, UpstreamFailure> =>
   bytes.pipe(transduce<Uint8Array, A, UpstreamFailure, BodyDecoder<A>>(once(decoder), isDecoded))
-
-/** A decoder of one reply. */
-export interface ChunkDecoder {
-  /** Decodes one event and appends the results. */
-  readonly push: (event: SseEvent, out: Array<UpstreamEvent>) => void
-  /** Decodes an event without its final blank line, if its data is complete. */
-  readonly pushUnterminated: (event: SseEvent, out: Array<UpstreamEvent>) => void
-  /** Decodes the JSON object of a server that does not stream. */
-  readonly pushWhole: (body: string, out: Array<UpstreamEvent>) => void
-  /** The stream is over: appends the end, unless the reply has failed or was cut off. */
-  readonly end: (out: Array<UpstreamEvent>) => void
-  /** The failure of the reply. */
-  readonly failure: () => UpstreamFailure | undefined
-  /** The finish reason was the last part of the reply: only usage and the sentinel may follow. */
-  readonly finishing: () => boolean
-  /** The content filter ended the reply: everything that follows is ignored. */
-  readonly withdrawn: () => boolean
-  /** The sentinel was seen: nothing follows. */
-  readonly done: () => boolean
-}
 
 /** Milliseconds of silence that end the body. After the finish reason only usage and the sentinel may follow; then nothing. */
 const endAfterFinish = 2_000

@@ -1,16 +1,16 @@
 /**
  * The code of each protocol: how its driver is made, and how recordings of it are read. Their facts are in `domain/protocols.ts`.
  */
+import { chunkDecoder } from "../contracts/chat/readReply.ts"
+import { chunkDecoder as generateDecoder } from "../contracts/generate/readReply.ts"
+import { eventDecoder } from "../contracts/messages/readReply.ts"
+import { eventDecoder as responsesDecoder } from "../contracts/responses/readReply.ts"
+import type { ChunkDecoder } from "../contracts/shared/ChunkDecoder.ts"
 import type { UpstreamProtocol } from "../domain/protocols.ts"
-import type { ChunkDecoder } from "./decodeBody.ts"
 import type { Exchanges } from "./Exchange.ts"
-import { chunkDecoder as generateDecoder } from "./generate/decodeChunks.ts"
 import { makeGenerateDriver } from "./generate/driver.ts"
-import { eventDecoder } from "./messages/decodeEvents.ts"
 import { makeMessagesDriver } from "./messages/driver.ts"
-import { chunkDecoder } from "./openai/decodeChunks.ts"
 import { makeOpenAiDriver, makeResponsesDriver } from "./openai/driver.ts"
-import { eventDecoder as responsesDecoder } from "./responses/decodeEvents.ts"
 import type { ServerOptions } from "./server/ServerOptions.ts"
 import { makeSessionDriver } from "./session/driver.ts"
 import type { Driver } from "./Upstream.ts"

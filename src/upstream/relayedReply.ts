@@ -3,12 +3,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
+import { parseJson } from "../contracts/shared/json.ts"
 import { isRecord, type JsonRecord } from "../domain/json.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
 import type { ChunkPull } from "../domain/stream/transduce.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
-import { parseJson } from "./json.ts"
 
 /** Bytes of a beginning at most; a longer one is no error. */
 const longestBeginning = 1024 * 1024

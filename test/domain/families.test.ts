@@ -2,9 +2,9 @@
  * The tables of the vendors' fields against the request types of the vendors' SDKs: a field that an SDK can send and no row names fails.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type Family, type Fields, type Kinds, type Row, supported } from "../../src/domain/families/Family.ts"
-import { ignorableFields } from "../../src/domain/families/openai.ts"
-import { restOf } from "../../src/domain/families/restOf.ts"
+import { ignorableFields } from "../../src/contracts/shared/chatFields.ts"
+import { type Family, type Fields, type Kinds, type Row, supported } from "../../src/contracts/shared/Family.ts"
+import { restOf } from "../../src/contracts/shared/restOf.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { chatFamily } from "../../src/styles/chat/readRequest.ts"
 import { embeddingsFamily } from "../../src/styles/embeddings/Handlers.ts"

@@ -3,14 +3,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { fidelityTable } from "../../scripts/docs/fidelity.ts"
-import { ignorable, reported } from "../../src/domain/families/Family.ts"
-import { familyOf, request } from "../../src/domain/families/requestSchema.ts"
-import { restOf } from "../../src/domain/families/restOf.ts"
+import { ChatRequest } from "../../src/contracts/chat/schema.ts"
+import { ignorable, reported } from "../../src/contracts/shared/Family.ts"
+import { familyOf, request } from "../../src/contracts/shared/requestSchema.ts"
+import { restOf } from "../../src/contracts/shared/restOf.ts"
 import { optional, ParsedObject } from "../../src/domain/schemas.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { jsonRequest } from "../../src/http/jsonBody.ts"
 import { smallBody } from "../../src/http/receiveBody.ts"
-import { ChatRequest } from "../../src/styles/chat/Api.ts"
 
 const facts = { name: "chat with a mood", vendor: "openai", open: true } as const
 

@@ -12,10 +12,10 @@ import {
   required,
   supported,
   translated
-} from "../../src/domain/families/Family.ts"
-import { restOf } from "../../src/domain/families/restOf.ts"
+} from "../../src/contracts/shared/Family.ts"
+import { Faults } from "../../src/contracts/shared/Faults.ts"
+import { restOf } from "../../src/contracts/shared/restOf.ts"
 import { runSync, sliceItems } from "../../src/domain/stream/cooperative.ts"
-import { Faults } from "../../src/http/Faults.ts"
 
 const no = reported("Unknown to others.")
 const mark = ignorable("Changes nothing.")

@@ -2,12 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
+import { ChatRequest } from "../../src/contracts/chat/schema.ts"
+import { GenerateRequest } from "../../src/contracts/generate/schema.ts"
+import { MessagesRequest } from "../../src/contracts/messages/schema.ts"
+import { ResponseRequest } from "../../src/contracts/responses/schema.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { planDecoder } from "../../src/http/planDecoder.ts"
-import { ChatRequest } from "../../src/styles/chat/Api.ts"
-import { GenerateRequest } from "../../src/styles/generate/Api.ts"
-import { MessagesRequest } from "../../src/styles/messages/Api.ts"
-import { ResponseRequest } from "../../src/styles/responses/Api.ts"
 import { hostileBodies } from "../support/wrongTypes.ts"
 
 const schema = { type: "object", properties: { a: { type: "string" } } }

@@ -1,12 +1,12 @@
 /** The work for a request is linear: steps at n, 2n and 4n. The prompt has at most six times the size of the request. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { renderPrompt } from "../../src/contracts/session/writeRequest.ts"
 import { type Conversation, type JsonSchema, type Part, Text, type Turn } from "../../src/domain/Conversation.ts"
 import { estimateCooperatively } from "../../src/domain/estimateConversation.ts"
 import { type Cooperative, runSync, sliceChars, sliceItems } from "../../src/domain/stream/cooperative.ts"
 import { declareTools } from "../../src/sieve/declaration.ts"
 import { itemsOf, propertyOf, typesOf, visitedNodes } from "../../src/sieve/schema.ts"
-import { renderPrompt } from "../../src/upstream/session/prompt.ts"
 
 const conversation = (turns: ReadonlyArray<Turn>, rest: Partial<Conversation> = {}): Conversation => ({
   turns,

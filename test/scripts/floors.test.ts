@@ -28,7 +28,8 @@ describe("floors", () => {
       violationsIn({
         "domain/Usage.ts": `import * as Schema from "effect/Schema"\nexport const usage = Schema.Number`,
         "domain/stream/sse.ts": `export type { usage } from "../domain/Usage.ts"`,
-        "styles/chat/render.ts": `import { usage } from "../../domain/Usage.ts"\nimport "../../stream/sse.ts"\nusage`,
+        "contracts/chat/writeReply.ts":
+          `import { usage } from "../../domain/Usage.ts"\nimport "../../stream/sse.ts"\nusage`,
         "main.ts": `import "./styles/chat/render.ts"\nimport * as Effect from "effect/Effect"\nimport "node:fs"\nEffect`
       }),
       []
@@ -108,12 +109,13 @@ describe("floors", () => {
       violationsIn({
         "upstream/generate/driver.ts": `import "../openai/usage.ts"\nimport "../server/usage.ts"`,
         "upstream/openai/usage.ts": "export {}",
-        "upstream/server/usage.ts": "export {}",
+        "contracts/shared/usage.ts": "export {}",
         "upstream/protocols.ts": `import "./generate/driver.ts"\nimport "./openai/usage.ts"`,
-        "styles/chat/render.ts": `import "../../upstream/server/usage.ts"\nimport "../../upstream/openai/usage.ts"`
+        "contracts/chat/writeReply.ts":
+          `import "../../upstream/server/usage.ts"\nimport "../../upstream/openai/usage.ts"`
       }),
       [
-        "src/styles/chat/render.ts:2: a style may not import a driver (src/upstream/openai/usage.ts)",
+        "src/contracts/chat/writeReply.ts:2: a style may not import a driver (src/upstream/openai/usage.ts)",
         "src/upstream/generate/driver.ts:1: a driver may not import another one (src/upstream/openai/usage.ts)"
       ]
     )
@@ -124,7 +126,7 @@ describe("floors", () => {
       violationsIn({
         "styles/chat/Api.ts": `import "../messages/Api.ts"\nimport "../shared/usage.ts"\nimport "../Style.ts"`,
         "styles/messages/Api.ts": `import "./render.ts"`,
-        "styles/messages/render.ts": "export {}",
+        "contracts/messages/writeReply.ts": "export {}",
         "styles/shared/usage.ts": "export {}",
         "styles/Style.ts": "export {}"
       }),

@@ -3,7 +3,7 @@
  * of it is what becomes of it.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import { ignorableFields, isRequired } from "../../src/domain/families/openai.ts"
+import { ignorableFields, isRequired } from "../../src/contracts/shared/chatFields.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 import { plainRequests } from "../support/plainRequests.ts"

@@ -1,13 +1,13 @@
 /** Histories in the form that chat completions had before `tool_calls`, which its SDK still has. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
+import { decodeChat } from "../../src/contracts/chat/readRequest.ts"
+import { ChatRequest } from "../../src/contracts/chat/schema.ts"
+import { ResponseRequest } from "../../src/contracts/responses/schema.ts"
 import type { Turn } from "../../src/domain/Conversation.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
 import { linkCalls } from "../../src/domain/linkCalls.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-import { ChatRequest } from "../../src/styles/chat/Api.ts"
-import { decodeChat } from "../../src/styles/chat/decode.ts"
-import { ResponseRequest } from "../../src/styles/responses/Api.ts"
 import { decodeResponse } from "../../src/styles/responses/decode.ts"
 
 const body = {

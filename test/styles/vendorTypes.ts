@@ -5,13 +5,13 @@
 import type Anthropic from "@anthropic-ai/sdk"
 import type * as GenAI from "@google/genai"
 import type OpenAI from "openai"
-import type * as Chat from "../../src/styles/chat/Api.ts"
+import type * as Chat from "../../src/contracts/chat/schema.ts"
+import type * as Generate from "../../src/contracts/generate/schema.ts"
+import type * as Messages from "../../src/contracts/messages/schema.ts"
+import type { ResponseEvent } from "../../src/contracts/responses/events.ts"
+import type { ResponseObject } from "../../src/contracts/responses/ResponseObject.ts"
 import type { EmbeddingsList } from "../../src/styles/embeddings/Api.ts"
-import type * as Generate from "../../src/styles/generate/Api.ts"
-import type * as Messages from "../../src/styles/messages/Api.ts"
 import type * as Models from "../../src/styles/models/Api.ts"
-import type { ResponseEvent } from "../../src/styles/responses/events.ts"
-import type { ResponseObject } from "../../src/styles/responses/ResponseObject.ts"
 
 /** The SDKs' types are mutable. */
 type Mutable<A> = A extends ReadonlyArray<infer Item> ? Array<Mutable<Item>>

@@ -1,7 +1,7 @@
 /**
  * The fields of the vendors' tables that the gateway does not read, each with a value that asks for something.
  */
-import type { Family, Fields, Row } from "../../src/domain/families/Family.ts"
+import type { Family, Fields, Row } from "../../src/contracts/shared/Family.ts"
 import { chatFamily } from "../../src/styles/chat/readRequest.ts"
 import { generateFamily } from "../../src/styles/generate/readRequest.ts"
 import { messagesFamily } from "../../src/styles/messages/readRequest.ts"

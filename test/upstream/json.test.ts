@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { parseJson, valueBytesOf } from "../../src/upstream/json.ts"
+import { parseJson, valueBytesOf } from "../../src/contracts/shared/json.ts"
 
 describe("JSON text of a server", () => {
   const list = (values: number) => `[${"{},".repeat(values)}1]`

@@ -1,10 +1,10 @@
 /** What an upstream may send to make decoding slow, and what it comes to. */
 import { assert, describe, it } from "@effect/vitest"
+import { mostFragments, mostSearchResults, PatchDocument } from "../../src/contracts/session/patchDocument.ts"
+import { ReplyDecoder } from "../../src/contracts/session/readReply.ts"
+import { inlineReasoning } from "../../src/contracts/shared/inlineReasoning.ts"
 import type { Meter } from "../../src/domain/stream/cooperative.ts"
 import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
-import { inlineReasoning } from "../../src/upstream/server/inlineReasoning.ts"
-import { ReplyDecoder } from "../../src/upstream/session/decodeReply.ts"
-import { mostFragments, mostSearchResults, PatchDocument } from "../../src/upstream/session/patchDocument.ts"
 import { assertLinear, type Shape } from "../support/linear.ts"
 
 const start = { v: { response: { message_id: 2, status: "WIP", fragments: [{ type: "RESPONSE", content: "" }] } } }

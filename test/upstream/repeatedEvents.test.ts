@@ -1,13 +1,13 @@
 /** Events that are read by comparison mean what they mean when they are parsed, and few are parsed. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { chunkDecoder } from "../../src/contracts/chat/readReply.ts"
+import { chunkDecoder as generateDecoder } from "../../src/contracts/generate/readReply.ts"
+import { eventDecoder } from "../../src/contracts/messages/readReply.ts"
+import { unknownNames } from "../../src/contracts/shared/chatThinking.ts"
+import type { ChunkDecoder } from "../../src/contracts/shared/ChunkDecoder.ts"
+import { RepeatedEvents } from "../../src/contracts/shared/RepeatedEvents.ts"
 import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
-import type { ChunkDecoder } from "../../src/upstream/decodeBody.ts"
-import { chunkDecoder as generateDecoder } from "../../src/upstream/generate/decodeChunks.ts"
-import { eventDecoder } from "../../src/upstream/messages/decodeEvents.ts"
-import { chunkDecoder } from "../../src/upstream/openai/decodeChunks.ts"
-import { unknownNames } from "../../src/upstream/openai/thinking.ts"
-import { RepeatedEvents } from "../../src/upstream/RepeatedEvents.ts"
 
 /** A reader that leaves every event to the parser. */
 class Parsing<K> extends RepeatedEvents<K> {

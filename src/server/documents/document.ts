@@ -8,12 +8,12 @@ import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import type * as OpenApi from "effect/http-api/OpenApi"
 import * as Option from "effect/Option"
 import { roleOf } from "../../admin/roles.ts"
+import type { ErrorShape } from "../../contracts/shared/errorShapes.ts"
 import { faultNames } from "../../domain/fault.ts"
 import { type ErrorCode, errorTable, gatewayError } from "../../domain/GatewayError.ts"
 import { passedStatuses } from "../../domain/passedError.ts"
 import { type Documentation, Documented } from "../../http/documented.ts"
 import { type Access, policyOf } from "../../http/EndpointPolicy.ts"
-import type { ErrorShape } from "../../http/errorShapes.ts"
 
 type Spec = OpenApi.OpenAPISpec
 type PathItem = Spec["paths"][string]

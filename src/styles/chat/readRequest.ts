@@ -1,10 +1,11 @@
 /**
  * Reads the body of a chat request.
  */
-import { chatFields } from "../../domain/families/openai.ts"
-import { familyOf } from "../../domain/families/requestSchema.ts"
+import { ChatRequest } from "../../contracts/chat/schema.ts"
+import { chatFields } from "../../contracts/shared/chatFields.ts"
+import { familyOf } from "../../contracts/shared/requestSchema.ts"
 import { requestReader } from "../../http/jsonBody.ts"
-import { ChatGroup, ChatRequest } from "./Api.ts"
+import { ChatGroup } from "./Api.ts"
 
 export const chatFamily = familyOf(ChatRequest, {
   name: "openai chat",

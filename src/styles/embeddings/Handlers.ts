@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { runCooperatively } from "../../config/clock/cooperative.ts"
-import { familyOf } from "../../domain/families/requestSchema.ts"
+import { familyOf } from "../../contracts/shared/requestSchema.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { jsonRequest } from "../../http/jsonBody.ts"

@@ -8,14 +8,23 @@ import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { decodeGenerate, showsThoughts } from "../../contracts/generate/readRequest.ts"
+import { type EmbedContentRequest } from "../../contracts/generate/schema.ts"
+import { audioTypeOf } from "../../contracts/generate/translated.ts"
+import {
+  generateFailure,
+  generateFrames,
+  type GenerateReplyInfo,
+  generateResponse
+} from "../../contracts/generate/writeReply.ts"
+import type { ServerFields } from "../../contracts/shared/Family.ts"
+import { Faults } from "../../contracts/shared/Faults.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
-import type { ServerFields } from "../../domain/families/Family.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { isAllowed, listedRoutes, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import { modelFault } from "../../http/bodyLimits.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
-import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { withRest } from "../../http/jsonBody.ts"
 import { keptText, taggedReply } from "../../http/keptLists.ts"
@@ -24,13 +33,10 @@ import { visibleModels } from "../../http/visibleModels.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
 import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
-import { type EmbedContentRequest, GenerateGroup } from "./Api.ts"
-import { decodeGenerate, showsThoughts } from "./decode.ts"
+import { GenerateGroup } from "./Api.ts"
 import { contentTexts, embeddingReply, embeddingsReply, vendorInputs } from "./embedContents.ts"
 import { generateModel, modelName } from "./models.ts"
 import { readBatchEmbedRequest, readCountRequest, readEmbedRequest, readGenerateRequest } from "./readRequest.ts"
-import { generateFailure, generateFrames, type GenerateReplyInfo, generateResponse } from "./render.ts"
-import { audioTypeOf } from "./translated.ts"
 
 const { endpoints } = GenerateGroup
 

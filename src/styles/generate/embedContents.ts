@@ -2,15 +2,15 @@
  * Embeddings in the content-generation style: decodes the texts of contents and renders the replies.
  */
 import * as Result from "effect/Result"
+import type { EmbedContentRequest } from "../../contracts/generate/schema.ts"
+import type { VendorInputs } from "../../domain/Embeddings.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { JsonFields } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
-import type { VendorInputs } from "../../upstream/Upstream.ts"
 import { inputsFault } from "../shared/embeddings/inputs.ts"
 import { type Embedded, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
-import type { EmbedContentRequest } from "./Api.ts"
 import { modelName } from "./models.ts"
 
 type Request = typeof EmbedContentRequest.Type

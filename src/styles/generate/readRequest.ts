@@ -3,12 +3,18 @@
  * Errors name fields in camelCase, whichever spelling the caller used.
  */
 import * as Schema from "effect/Schema"
-import { camelCase, embedFields, generateFields } from "../../domain/families/generate.ts"
-import { familyOf } from "../../domain/families/requestSchema.ts"
+import { camelCase, embedFields, generateFields } from "../../contracts/generate/family.ts"
+import {
+  normalizeCountRequest,
+  normalizeEmbedRequest,
+  normalizeRequest,
+  wrappedRequest
+} from "../../contracts/generate/normalizeRequest.ts"
+import { BatchEmbedContentsRequest, EmbedContentRequest, GenerateRequest } from "../../contracts/generate/schema.ts"
+import { familyOf } from "../../contracts/shared/requestSchema.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { type BodyOptions, requestReader } from "../../http/jsonBody.ts"
-import { BatchEmbedContentsRequest, EmbedContentRequest, GenerateGroup, GenerateRequest } from "./Api.ts"
-import { normalizeCountRequest, normalizeEmbedRequest, normalizeRequest, wrappedRequest } from "./normalizeRequest.ts"
+import { GenerateGroup } from "./Api.ts"
 
 const { endpoints } = GenerateGroup
 

@@ -8,6 +8,14 @@ import type { CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { asksForThinking, decodeMessages } from "../../contracts/messages/readRequest.ts"
+import {
+  messageObject,
+  messagesFailure,
+  messagesFrames,
+  type MessagesReplyInfo
+} from "../../contracts/messages/writeReply.ts"
+import { Faults } from "../../contracts/shared/Faults.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
@@ -16,7 +24,6 @@ import { showsMessagesThinking } from "../../domain/models.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import { routeNotFound } from "../../domain/routes.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
-import { Faults } from "../../http/Faults.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { withRest } from "../../http/jsonBody.ts"
 import { keptText, taggedReply } from "../../http/keptLists.ts"
@@ -25,10 +32,8 @@ import { visibleModels } from "../../http/visibleModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { findModel, makeResponder } from "../shared/responder.ts"
 import { MessagesGroup } from "./Api.ts"
-import { asksForThinking, decodeMessages } from "./decode.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
 import { readCountRequest, readMessagesRequest } from "./readRequest.ts"
-import { messageObject, messagesFailure, messagesFrames, type MessagesReplyInfo } from "./render.ts"
 
 interface Raw {
   readonly request: HttpServerRequest.HttpServerRequest

@@ -1,6 +1,7 @@
 /**
  * The model list of the messages style (behaviour §5).
  */
+import type { MessagesModel, MessagesModelList } from "../../contracts/messages/schema.ts"
 import type { Catalogue } from "../../domain/catalogue.ts"
 import type { ModelFacts } from "../../domain/modelFacts.ts"
 import { modelsCreated, nativeModels, normalizeModelName } from "../../domain/models.ts"
@@ -14,7 +15,6 @@ import {
   serverModels
 } from "../../domain/routes.ts"
 import { createdAt, factsInForm } from "../shared/anthropicModels.ts"
-import type { MessagesModel, MessagesModelList } from "./Api.ts"
 
 const ids = [
   "msgcompat-opus-4-6",

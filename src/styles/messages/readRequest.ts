@@ -1,10 +1,11 @@
 /**
  * Reads the bodies of the messages style.
  */
-import { messagesFields } from "../../domain/families/messages.ts"
-import { familyOf } from "../../domain/families/requestSchema.ts"
+import { messagesFields } from "../../contracts/messages/family.ts"
+import { MessagesRequest } from "../../contracts/messages/schema.ts"
+import { familyOf } from "../../contracts/shared/requestSchema.ts"
 import { requestReader } from "../../http/jsonBody.ts"
-import { MessagesGroup, MessagesRequest } from "./Api.ts"
+import { MessagesGroup } from "./Api.ts"
 
 export const messagesFamily = familyOf(MessagesRequest, {
   name: "messages",

@@ -4,6 +4,10 @@
  */
 import type { OpenRelayed } from "../../completion/relay.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
+import { openaiErrors } from "../../contracts/chat/errors.ts"
+import { asCount, parseJson } from "../../contracts/shared/json.ts"
+import { usageOf } from "../../contracts/shared/usage.ts"
+import { saidDetails } from "../../contracts/shared/usageDetails.ts"
 import { estimateTokens, withMargin } from "../../domain/estimateTokens.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { isRecord } from "../../domain/json.ts"
@@ -12,14 +16,10 @@ import { EventCut } from "../../domain/stream/EventCut.ts"
 import { encodeSse } from "../../domain/stream/sse.ts"
 import { TopLevel } from "../../domain/stream/TopLevel.ts"
 import type { Usage, UsageDetails } from "../../domain/units.ts"
-import { openaiErrors } from "../../http/errorShapes.ts"
 import { tooMuchHeld } from "../../http/receiveBody.ts"
 import type { ReplyRenderer } from "../../http/ReplyResponse.ts"
 import { type Frame, type StreamHead, streamHeaders } from "../../http/ResponseBuffer.ts"
-import { asCount, parseJson } from "../../upstream/json.ts"
 import { isEventStream, isJson, isText } from "../../upstream/relayedReply.ts"
-import { usageOf } from "../../upstream/server/usage.ts"
-import { saidDetails } from "../../upstream/usageDetails.ts"
 
 /** What the renderer needs of the request. */
 export interface RelayedFacts {

@@ -1,12 +1,12 @@
 /**
  * The most that a relayed request can use, which strict limits of keys reserve.
  */
+import { parseJson } from "../../contracts/shared/json.ts"
 import { withMargin } from "../../domain/estimateTokens.ts"
 import { GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { outputFault, type OutputFields } from "../../domain/outputFields.ts"
 import type { Route } from "../../domain/routes.ts"
-import { parseJson } from "../../upstream/json.ts"
 import type { Bound } from "../../usage/keyRules.ts"
 import type { RelayedEndpoint } from "./endpoints.ts"
 

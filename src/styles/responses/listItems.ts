@@ -1,11 +1,11 @@
 /**
  * Lists the input items of a stored response a page at a time, each with an id and with its content as a list.
  */
+import { inputItemId, seedOf } from "../../contracts/responses/ids.ts"
+import { isOtherItem, type Item } from "../../contracts/responses/items.ts"
+import type { InputItemList } from "../../contracts/responses/schema.ts"
+import type { MessageContent } from "../../contracts/shared/chatFamily.ts"
 import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
-import type { MessageContent } from "../shared/chatFamily.ts"
-import type { InputItemList } from "./Api.ts"
-import { inputItemId, seedOf } from "./ids.ts"
-import { isOtherItem, type Item } from "./items.ts"
 import type { StoredResponse } from "./store/ResponsesStore.ts"
 import { inputItems } from "./storedItems.ts"
 

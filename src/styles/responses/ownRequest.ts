@@ -5,12 +5,12 @@
  * What only the gateway understands is brought to the contract's form: `messages`, a single item or texts in `input`, tools in the form of
  * chat completions, `stop`, and what `previous_response_id` and references stand for, which are items.
  */
+import type { PlacedItem } from "../../contracts/responses/turns.ts"
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { collectSeals } from "../../domain/makers.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { VendorFields } from "../../domain/VendorFields.ts"
 import type { DecodeOptions } from "./requestItems.ts"
-import type { PlacedItem } from "./turns.ts"
 
 /** A function, or a choice of one, without the object that chat completions put it in. */
 const flat = (tool: Json): Json => {

@@ -1,10 +1,11 @@
 /**
  * Reads the bodies of Responses requests.
  */
-import { familyOf } from "../../domain/families/requestSchema.ts"
-import { responsesFields } from "../../domain/families/responses.ts"
+import { responsesFields } from "../../contracts/responses/family.ts"
+import { ResponseRequest } from "../../contracts/responses/schema.ts"
+import { familyOf } from "../../contracts/shared/requestSchema.ts"
 import { requestReader } from "../../http/jsonBody.ts"
-import { ResponseRequest, ResponsesGroup } from "./Api.ts"
+import { ResponsesGroup } from "./Api.ts"
 
 export const responsesFamily = familyOf(ResponseRequest, {
   name: "responses",

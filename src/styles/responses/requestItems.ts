@@ -2,20 +2,20 @@
  * Collects the items of a request's conversation: from the response that it continues, from `messages` or `input`, and from
  * references.
  */
-import type { BodyVendorFields } from "../../domain/families/BodyVendorFields.ts"
+import { responseOfItem } from "../../contracts/responses/ids.ts"
+import { type InputItem, type InputMessage, isReference, type Item } from "../../contracts/responses/items.ts"
+import type { ResponseRequest } from "../../contracts/responses/schema.ts"
+import type { PlacedItem } from "../../contracts/responses/turns.ts"
+import type { BodyVendorFields } from "../../contracts/shared/BodyVendorFields.ts"
+import { type MessageContent, messageReasoning } from "../../contracts/shared/chatFamily.ts"
+import type { Faults } from "../../contracts/shared/Faults.ts"
 import { type ErrorCode, type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import type { Json, JsonRecord } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, eachCooperatively, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
-import type { Faults } from "../../http/Faults.ts"
-import { type MessageContent, messageReasoning } from "../shared/chatFamily.ts"
-import type { ResponseRequest } from "./Api.ts"
 import type { ReadsSummary } from "./compaction/compactedItems.ts"
-import { responseOfItem } from "./ids.ts"
-import { type InputItem, type InputMessage, isReference, type Item } from "./items.ts"
 import type { StoredResponse } from "./store/ResponsesStore.ts"
 import { type KnownResponse, StoredItems } from "./storedItems.ts"
-import type { PlacedItem } from "./turns.ts"
 
 /** What the decoder needs beside the request. */
 export interface DecodeOptions {

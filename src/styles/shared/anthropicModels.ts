@@ -2,36 +2,11 @@
  * Entries and pages of lists of models in Anthropic's form (https://docs.anthropic.com/en/api/models-list). An unknown number is `null`.
  */
 import * as Schema from "effect/Schema"
+import { type Capabilities, factFields } from "../../contracts/messages/modelFields.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import type { Effort, ModelFacts } from "../../domain/modelFacts.ts"
 import { modelsCreated } from "../../domain/models.ts"
 import { claudePrefix } from "../../domain/routes.ts"
-
-const Supported = Schema.Struct({ supported: Schema.Boolean })
-
-/** What a model can do. An unknown capability is left out. */
-export const Capabilities = Schema.Struct({
-  effort: Schema.optionalKey(
-    Schema.Struct({
-      supported: Schema.Boolean,
-      low: Supported,
-      medium: Supported,
-      high: Supported,
-      xhigh: Supported,
-      max: Supported
-    })
-  ),
-  image_input: Schema.optionalKey(Supported),
-  pdf_input: Schema.optionalKey(Supported),
-  thinking: Schema.optionalKey(Supported)
-})
-
-/** What a model's facts say, with the words of this form. */
-export const factFields = {
-  max_input_tokens: Schema.NullOr(Schema.Int),
-  max_tokens: Schema.NullOr(Schema.Int),
-  capabilities: Schema.NullOr(Capabilities)
-}
 
 /** An entry of the list in this form. */
 export const AnthropicModel = Schema.Struct({

@@ -2,8 +2,11 @@
  * The middleware of the styles' endpoints. Each class states who may call and how errors are formatted.
  */
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
+import { openaiErrors } from "../../contracts/chat/errors.ts"
+import { generateErrors } from "../../contracts/generate/clientErrors.ts"
+import { messagesErrors } from "../../contracts/messages/errors.ts"
 import type { EndpointPolicy } from "../../http/EndpointPolicy.ts"
-import { generateErrors, messagesErrors, openaiErrors } from "../../http/errorShapes.ts"
+import { errorsOf } from "../../http/errorShapes.ts"
 import type { CurrentCaller, CurrentRequest } from "../../http/RequestContext.ts"
 
 interface ForCallers {
@@ -17,7 +20,7 @@ interface ForAll {
 /** Chat completions, Responses and embeddings. */
 export class OpenAiMiddleware extends HttpApiMiddleware.Service<OpenAiMiddleware, ForCallers>()(
   "model-gateway/styles/OpenAiMiddleware",
-  { error: openaiErrors.errors }
+  { error: errorsOf(openaiErrors) }
 ) {
   static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "business" }
 }
@@ -25,7 +28,7 @@ export class OpenAiMiddleware extends HttpApiMiddleware.Service<OpenAiMiddleware
 /** Health probes. */
 export class OpenAiPublicMiddleware extends HttpApiMiddleware.Service<OpenAiPublicMiddleware, ForAll>()(
   "model-gateway/styles/OpenAiPublicMiddleware",
-  { error: openaiErrors.errors }
+  { error: errorsOf(openaiErrors) }
 ) {
   static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "none" }
 }
@@ -40,7 +43,7 @@ export const isAnthropicForm = (headers: { readonly [name: string]: string | und
 /** The model list, in the form of the caller. */
 export class ModelsMiddleware extends HttpApiMiddleware.Service<ModelsMiddleware, ForAll>()(
   "model-gateway/styles/ModelsMiddleware",
-  { error: openaiErrors.errors }
+  { error: errorsOf(openaiErrors) }
 ) {
   static readonly facts: EndpointPolicy = {
     errors: openaiErrors,
@@ -52,7 +55,7 @@ export class ModelsMiddleware extends HttpApiMiddleware.Service<ModelsMiddleware
 /** Requests that are no usage themselves: the usage of the caller's key, and the opening of a WebSocket. */
 export class UncountedMiddleware extends HttpApiMiddleware.Service<UncountedMiddleware, ForCallers>()(
   "model-gateway/styles/UncountedMiddleware",
-  { error: openaiErrors.errors }
+  { error: errorsOf(openaiErrors) }
 ) {
   static readonly facts: EndpointPolicy = { errors: openaiErrors, access: "business", unrecorded: true }
 }
@@ -60,7 +63,7 @@ export class UncountedMiddleware extends HttpApiMiddleware.Service<UncountedMidd
 /** Messages and their token counts. */
 export class MessagesMiddleware extends HttpApiMiddleware.Service<MessagesMiddleware, ForCallers>()(
   "model-gateway/styles/MessagesMiddleware",
-  { error: messagesErrors.errors }
+  { error: errorsOf(messagesErrors) }
 ) {
   static readonly facts: EndpointPolicy = { ...messagesFamily, access: "business" }
 }
@@ -68,7 +71,7 @@ export class MessagesMiddleware extends HttpApiMiddleware.Service<MessagesMiddle
 /** The model list of the messages style; it is recorded as a model list, not as use of the style. */
 export class MessagesPublicMiddleware extends HttpApiMiddleware.Service<MessagesPublicMiddleware, ForAll>()(
   "model-gateway/styles/MessagesPublicMiddleware",
-  { error: messagesErrors.errors }
+  { error: errorsOf(messagesErrors) }
 ) {
   static readonly facts: EndpointPolicy = { ...messagesFamily, access: "none", style: "models" }
 }
@@ -76,7 +79,7 @@ export class MessagesPublicMiddleware extends HttpApiMiddleware.Service<Messages
 /** Content generation, embeddings and token counts. */
 export class GenerateMiddleware extends HttpApiMiddleware.Service<GenerateMiddleware, ForCallers>()(
   "model-gateway/styles/GenerateMiddleware",
-  { error: generateErrors.errors }
+  { error: errorsOf(generateErrors) }
 ) {
   static readonly facts: EndpointPolicy = { errors: generateErrors, access: "generate" }
 }
@@ -84,7 +87,7 @@ export class GenerateMiddleware extends HttpApiMiddleware.Service<GenerateMiddle
 /** The model list of the content-generation style; it is recorded as a model list, not as use of the style. */
 export class GeneratePublicMiddleware extends HttpApiMiddleware.Service<GeneratePublicMiddleware, ForAll>()(
   "model-gateway/styles/GeneratePublicMiddleware",
-  { error: generateErrors.errors }
+  { error: errorsOf(generateErrors) }
 ) {
   static readonly facts: EndpointPolicy = { errors: generateErrors, access: "none", style: "models" }
 }

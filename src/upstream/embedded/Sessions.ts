@@ -2,7 +2,7 @@
  * The sessions of the embedded upstream, with their turns. Bounded in number and in characters: the oldest idle sessions are
  * dropped first.
  */
-import { type PromptTurn, readPrompt } from "../session/prompt.ts"
+import { type PromptTurn, readPrompt } from "../../contracts/session/writeRequest.ts"
 import type { Call } from "./Call.ts"
 import type { Reply } from "./Reply.ts"
 import type { MessageIds } from "./round.ts"

@@ -2,7 +2,7 @@
  * The answer without a script, which is the same for the same conversation. It calls the tools that the question asks for,
  * repeats their results, and keeps to the output form that the prompt asks for.
  */
-import type { PromptTurn } from "../session/prompt.ts"
+import type { PromptTurn } from "../../contracts/session/writeRequest.ts"
 import { writeCall } from "./callForms.ts"
 import { exampleFor } from "./example.ts"
 import { type DeclaredTool, type Instructions, readInstructions } from "./instructions.ts"

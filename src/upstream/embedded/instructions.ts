@@ -2,9 +2,9 @@
  * The gateway's instructions in a prompt: the tools that may be called, whether one must be, and the form of the answer. Read
  * from the gateway's texts, as a model reads them.
  */
+import type { PromptTurn } from "../../contracts/session/writeRequest.ts"
 import type { JsonSchema } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
-import type { PromptTurn } from "../session/prompt.ts"
 import { readJson } from "./scriptValues.ts"
 
 export interface DeclaredTool {

@@ -3,9 +3,9 @@
  *
  * The other lines are the question. A script that says something is the answer; otherwise the question gets the default answer.
  */
+import { type PromptTurn, readPrompt } from "../../contracts/session/writeRequest.ts"
 import { estimateTokens } from "../../domain/estimateTokens.ts"
 import type { Json } from "../../domain/json.ts"
-import { type PromptTurn, readPrompt } from "../session/prompt.ts"
 import { callForms, isCallForm, writeCall } from "./callForms.ts"
 import { answerByDefault } from "./defaultAnswer.ts"
 import { readFault } from "./faults.ts"

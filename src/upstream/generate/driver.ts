@@ -3,15 +3,22 @@
  */
 import * as Effect from "effect/Effect"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
+import type { SentVendorFields } from "../../contracts/generate/contents.ts"
+import { errorFacts, isError } from "../../contracts/generate/errors.ts"
+import { embedBody, readEmbeddings } from "../../contracts/generate/readEmbeddings.ts"
+import { chunkDecoder } from "../../contracts/generate/readReply.ts"
+import { generateRequest, samplingNames } from "../../contracts/generate/writeRequest.ts"
+import { saidWords } from "../../contracts/generate/writeThinking.ts"
+import type { FieldPolicy } from "../../contracts/shared/fieldPolicy.ts"
+import { asCount, parseJson } from "../../contracts/shared/json.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { isRecord, type JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import { onPath } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { Exchanges } from "../Exchange.ts"
-import { asCount, parseJson } from "../json.ts"
-import type { FieldPolicy } from "../server/fieldPolicy.ts"
 import { generateModels, mostListed } from "../server/modelList.ts"
 import {
   type CompletionCall,
@@ -22,13 +29,7 @@ import {
   slowestBody
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
-import type { CompletionRequest, CountRequest, Driver, EmbeddingsRequest, UpstreamModel } from "../Upstream.ts"
-import type { SentVendorFields } from "./contents.ts"
-import { chunkDecoder } from "./decodeChunks.ts"
-import { embedBody, readEmbeddings } from "./embeddings.ts"
-import { errorFacts, isError } from "./errorFacts.ts"
-import { generateRequest, samplingNames } from "./requestBody.ts"
-import { saidWords } from "./thinking.ts"
+import type { CompletionRequest, CountRequest, Driver, EmbeddingsRequest } from "../Upstream.ts"
 
 /** The name of a model as a resource: names with a collection, such as `tunedModels/mine`, are resources already. */
 const resourceOf = (name: string): string =>

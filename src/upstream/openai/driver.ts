@@ -3,18 +3,30 @@
  * addresses, keys, embeddings, relayed endpoints and lists of models are the same.
  */
 import * as Effect from "effect/Effect"
+import { readEmbeddings } from "../../contracts/chat/readEmbeddings.ts"
+import { chunkDecoder } from "../../contracts/chat/readReply.ts"
+import {
+  chatRequest,
+  passedFields,
+  passesField,
+  sendsStop,
+  sendsVendorFields
+} from "../../contracts/chat/writeRequest.ts"
+import { httpErrorFacts } from "../../contracts/responses/errors.ts"
+import { sendsEffort, unknownNames } from "../../contracts/shared/chatThinking.ts"
+import { errorFacts, isError } from "../../contracts/shared/errorFacts.ts"
+import { parseJson } from "../../contracts/shared/json.ts"
+import { saysThinking } from "../../contracts/shared/serverThinking.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 import { onPath } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { Exchanges } from "../Exchange.ts"
-import { parseJson } from "../json.ts"
 import { isError as isResponseError, lacksEndpoint, makeResponsesApi, noCounts } from "../responses/driver.ts"
-import { httpErrorFacts } from "../responses/errorFacts.ts"
 import { cacheNames } from "../server/cacheName.ts"
-import { errorFacts, isError } from "../server/errorFacts.ts"
 import { listedModels } from "../server/modelList.ts"
 import {
   type CompletionCall,
@@ -26,15 +38,10 @@ import {
   slowestBody
 } from "../server/ServerClient.ts"
 import type { ServerOptions } from "../server/ServerOptions.ts"
-import { saysThinking } from "../server/thinking.ts"
-import type { CompletionRequest, Driver, EmbeddingsRequest, RelayedRequest, UpstreamModel } from "../Upstream.ts"
+import type { CompletionRequest, Driver, EmbeddingsRequest, RelayedRequest } from "../Upstream.ts"
 import { ApiChoice } from "./apiChoice.ts"
-import { chunkDecoder } from "./decodeChunks.ts"
-import { readEmbeddings } from "./embeddings.ts"
 import { askFurther } from "./furtherFacts.ts"
 import { OutputLimit } from "./outputLimit.ts"
-import { chatRequest, passedFields, passesField, sendsStop, sendsVendorFields } from "./requestBody.ts"
-import { sendsEffort, unknownNames } from "./thinking.ts"
 
 /** Models that are remembered. */
 const mostSwitched = 1_000

@@ -3,11 +3,11 @@
  * can do. A server is asked only where its list shows its kind.
  */
 import * as Effect from "effect/Effect"
+import { parseJson } from "../../contracts/shared/json.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { longestName, type ModelFacts } from "../../domain/modelFacts.ts"
 import { listedName, type ServersModel } from "../../domain/routes.ts"
 import { upstreamNamed } from "../../domain/upstreamNames.ts"
-import { parseJson } from "../json.ts"
 import { asTokens, asWords, entriesOf, knownFacts } from "../server/modelList.ts"
 import type { ServerClient } from "../server/ServerClient.ts"
 

@@ -5,23 +5,9 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
-import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
-import type { Conversation, Sampling, SamplingNames } from "../../domain/Conversation.ts"
-import { isOfContract } from "../../domain/families/responses.ts"
-import { isRecord, type JsonRecord } from "../../domain/json.ts"
-import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { monotonicMillis } from "../../domain/time.ts"
-import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import { asCount, parseJson } from "../json.ts"
-import { cacheNames } from "../server/cacheName.ts"
-import { isError as isOtherError } from "../server/errorFacts.ts"
-import { passes } from "../server/fieldPolicy.ts"
-import { LearnedModels } from "../server/LearnedModels.ts"
-import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
-import type { ServerModel, ServerOptions } from "../server/ServerOptions.ts"
-import { saysThinking } from "../server/thinking.ts"
-import type { CompletionRequest, CountRequest, Driver, Seals, ServerCompaction, UpstreamModel } from "../Upstream.ts"
-import { eventDecoder } from "./decodeEvents.ts"
+import { isOfContract } from "../../contracts/responses/family.ts"
+import { eventDecoder } from "../../contracts/responses/readReply.ts"
+import { makeSeals, refusesSeal } from "../../contracts/responses/seals.ts"
 import {
   compactRequest,
   countRequest,
@@ -31,8 +17,23 @@ import {
   responsesRequest,
   samplingNames,
   sendsField
-} from "./requestBody.ts"
-import { makeSeals, refusesSeal } from "./seals.ts"
+} from "../../contracts/responses/writeRequest.ts"
+import { isError as isOtherError } from "../../contracts/shared/errorFacts.ts"
+import { passes } from "../../contracts/shared/fieldPolicy.ts"
+import { asCount, parseJson } from "../../contracts/shared/json.ts"
+import { saysThinking } from "../../contracts/shared/serverThinking.ts"
+import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
+import type { Conversation, Sampling, SamplingNames } from "../../domain/Conversation.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import { monotonicMillis } from "../../domain/time.ts"
+import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
+import { cacheNames } from "../server/cacheName.ts"
+import { LearnedModels } from "../server/LearnedModels.ts"
+import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
+import type { ServerModel, ServerOptions } from "../server/ServerOptions.ts"
+import type { CompletionRequest, CountRequest, Driver, Seals, ServerCompaction } from "../Upstream.ts"
 
 /** True if an object is an error instead of a response, which has an `error` that is `null`. */
 export const isError = (value: JsonRecord): boolean => value["type"] === "error" || isOtherError(value)
@@ -154,11 +155,10 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
     }
   }
 
-  const seals = makeSeals(
-    isNative,
-    { isRead: readsThinking, refused: (model, now) => unread.learn(model, now) },
+  const seals: Seals = {
+    ...makeSeals(isNative, { isRead: readsThinking, refused: (model, now) => unread.learn(model, now) }),
     forget
-  )
+  }
 
   /** Monotonic milliseconds up to which the server is known not to count tokens. */
   let countsFrom = -Infinity

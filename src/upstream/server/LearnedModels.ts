@@ -2,7 +2,7 @@
  * Models of which a server's answers have shown a fact, such as that it reads their thinking. The fact ends an hour after it was last shown,
  * because a server may change while the gateway runs.
  */
-import type { UpstreamModel } from "../Upstream.ts"
+import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 
 /** Milliseconds for which a fact is known. */
 export const knownFor = 3_600_000

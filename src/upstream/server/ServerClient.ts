@@ -10,6 +10,9 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { keyless } from "../../config/Account.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
+import { type ChunkDecoder } from "../../contracts/shared/ChunkDecoder.ts"
+import { errorBody } from "../../contracts/shared/errorBody.ts"
+import { parseJson } from "../../contracts/shared/json.ts"
 import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
@@ -26,7 +29,7 @@ import { monotonicMillis } from "../../domain/time.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { isUnnamed, placeOfUpstream, upstreamNamed } from "../../domain/upstreamNames.ts"
 import type { RequestBudget } from "../budget.ts"
-import { type ChunkDecoder, decodeBody, replyDecoder } from "../decodeBody.ts"
+import { decodeBody, replyDecoder } from "../decodeBody.ts"
 import {
   type Exchange,
   type ExchangeLimits,
@@ -35,7 +38,6 @@ import {
   type RequestBody,
   secretsWith
 } from "../Exchange.ts"
-import { parseJson } from "../json.ts"
 import { errorIn, firstBytes, isText } from "../relayedReply.ts"
 import type {
   CallerHeaders,
@@ -46,7 +48,6 @@ import type {
   RelayedRequest,
   RoundRecorder
 } from "../Upstream.ts"
-import { errorBody } from "./errorBody.ts"
 import type { ServerOptions } from "./ServerOptions.ts"
 
 /** Bytes, and milliseconds, that are read of a body other than a reply. */

@@ -1,8 +1,8 @@
 /** What the driver of a server is made from. */
+import type { FieldPolicy } from "../../contracts/shared/fieldPolicy.ts"
+import type { HistoryReasoning, ThinkingWords } from "../../contracts/shared/serverThinking.ts"
+import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { ExchangeLimits } from "../Exchange.ts"
-import type { UpstreamModel } from "../Upstream.ts"
-import type { FieldPolicy } from "./fieldPolicy.ts"
-import type { HistoryReasoning, ThinkingWords } from "./thinking.ts"
 
 /** The API by which a server of the drivers `openai` and `responses` is asked; `auto`: the one of the request's style. */
 export type ServerApi = "chat" | "responses" | "auto"

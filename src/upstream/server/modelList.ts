@@ -3,6 +3,7 @@
  *
  * The trained maximum of a model (`n_ctx_train`, `*.context_length` of Ollama) is not the window that the server gives, and is not read.
  */
+import { asString } from "../../contracts/shared/json.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import {
   type Effort,
@@ -15,7 +16,6 @@ import {
   type ModelFacts
 } from "../../domain/modelFacts.ts"
 import type { ServersModel } from "../../domain/routes.ts"
-import { asString } from "../json.ts"
 
 /** The most models that are taken from a server's list. */
 export const mostListed = 1_000

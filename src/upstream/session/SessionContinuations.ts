@@ -8,6 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
 import type * as Stream from "effect/Stream"
 import { pause } from "../../config/clock/retry.ts"
+import { type MessageId, ReplyDecoder } from "../../contracts/session/readReply.ts"
+import type { ReplyTrouble, RoundEnd } from "../../contracts/session/roundEnd.ts"
 import { mayHaveArrived } from "../../domain/classifyUpstreamFailure.ts"
 import { makeSseDecoder, type SseEvent } from "../../domain/stream/sse.ts"
 import { type ChunkPull, fromPullOnce, takePullUnsafe, through } from "../../domain/stream/transduce.ts"
@@ -18,8 +20,6 @@ import type { RequestBudget } from "../budget.ts"
 import { type BodyDecoder, isDecoded } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { RoundRecorder } from "../Upstream.ts"
-import { type MessageId, ReplyDecoder } from "./decodeReply.ts"
-import type { ReplyTrouble, RoundEnd } from "./roundEnd.ts"
 
 /** Milliseconds of silence that end the body. After the final status only usage and `close` may follow; after `close` nothing. */
 const endAfterStatus = 2_000

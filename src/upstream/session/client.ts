@@ -3,6 +3,8 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { readEnvelope, type RefusalFacts } from "../../contracts/session/envelope.ts"
+import type { MessageId } from "../../contracts/session/readReply.ts"
 import { nationalMobile } from "../../domain/identity.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
@@ -10,8 +12,6 @@ import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure
 import type { RequestBudget } from "../budget.ts"
 import { type Exchange, type ExchangeLimits, type ExchangeRequest, type Exchanges, secretsWith } from "../Exchange.ts"
 import type { Login, RoundRecorder, UpstreamSession } from "../Upstream.ts"
-import type { MessageId } from "./decodeReply.ts"
-import { readEnvelope, type RefusalFacts } from "./envelope.ts"
 
 /** A call that answers with an event stream. */
 export interface StreamCall {

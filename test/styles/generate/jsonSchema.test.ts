@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as JsonSchemas from "../../../src/contracts/generate/jsonSchema.ts"
 import type { JsonSchema } from "../../../src/domain/Conversation.ts"
 import { runSync, Slice } from "../../../src/domain/stream/cooperative.ts"
-import * as JsonSchemas from "../../../src/styles/generate/jsonSchema.ts"
 
 const toJsonSchema = (schema: JsonSchema) => runSync(JsonSchemas.toJsonSchema(schema, new Slice()))
 

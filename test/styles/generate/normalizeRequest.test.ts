@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import * as Normalize from "../../../src/contracts/generate/normalizeRequest.ts"
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
-import * as Normalize from "../../../src/styles/generate/normalizeRequest.ts"
 import { runs } from "../../support/effort.ts"
 
 const normalizeRequest = (body: unknown) => runSync(Normalize.normalizeRequest(body))

@@ -3,17 +3,17 @@ import type { GenerateContentResponse } from "@google/genai"
 import { ApiError, GoogleGenAI } from "@google/genai"
 import * as Schema from "effect/Schema"
 import * as fc from "fast-check"
-import { gatewayError } from "../../../src/domain/GatewayError.ts"
-import { foldReply } from "../../../src/domain/Reply.ts"
-import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
-import * as Reply from "../../../src/domain/ReplyEvent.ts"
-import { GenerateChunk, GenerateResponse } from "../../../src/styles/generate/Api.ts"
+import { GenerateChunk, GenerateResponse } from "../../../src/contracts/generate/schema.ts"
 import {
   generateFailure,
   generateFrames,
   type GenerateReplyInfo,
   generateResponse
-} from "../../../src/styles/generate/render.ts"
+} from "../../../src/contracts/generate/writeReply.ts"
+import { gatewayError } from "../../../src/domain/GatewayError.ts"
+import { foldReply } from "../../../src/domain/Reply.ts"
+import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
+import * as Reply from "../../../src/domain/ReplyEvent.ts"
 import { runs } from "../../support/effort.ts"
 import { replies } from "../../support/replyEvents.ts"
 import { parseFrames } from "../../support/sse.ts"

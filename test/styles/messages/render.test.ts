@@ -2,17 +2,17 @@ import Anthropic, { APIError } from "@anthropic-ai/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
 import * as fc from "fast-check"
-import { gatewayError } from "../../../src/domain/GatewayError.ts"
-import { foldReply } from "../../../src/domain/Reply.ts"
-import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
-import * as Reply from "../../../src/domain/ReplyEvent.ts"
-import { Message, MessagesStreamEvent } from "../../../src/styles/messages/Api.ts"
+import { Message, MessagesStreamEvent } from "../../../src/contracts/messages/schema.ts"
 import {
   messageObject,
   messagesFailure,
   messagesFrames,
   type MessagesReplyInfo
-} from "../../../src/styles/messages/render.ts"
+} from "../../../src/contracts/messages/writeReply.ts"
+import { gatewayError } from "../../../src/domain/GatewayError.ts"
+import { foldReply } from "../../../src/domain/Reply.ts"
+import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
+import * as Reply from "../../../src/domain/ReplyEvent.ts"
 import { runs } from "../../support/effort.ts"
 import { replies } from "../../support/replyEvents.ts"
 import { parseFrames } from "../../support/sse.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it, vi } from "@effect/vitest"
+import { responseInfo } from "../../../src/contracts/responses/responseText.ts"
+import { responseFrames } from "../../../src/contracts/responses/writeReply.ts"
 import * as Reply from "../../../src/domain/ReplyEvent.ts"
-import { responseFrames } from "../../../src/styles/responses/render.ts"
-import { responseInfo } from "../../../src/styles/responses/responseText.ts"
 
 const info = responseInfo("0123456789abcdef0123456789abcdef", 7, { model: "gpt-5", input: "Hi" }, new Map())
 

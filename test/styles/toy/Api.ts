@@ -7,10 +7,11 @@ import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { errorShape } from "../../../src/contracts/shared/errorShapes.ts"
 import { gatewayError } from "../../../src/domain/GatewayError.ts"
 import { completing, documented } from "../../../src/http/documented.ts"
 import type { EndpointPolicy } from "../../../src/http/EndpointPolicy.ts"
-import { errorShape } from "../../../src/http/errorShapes.ts"
+import { errorsOf } from "../../../src/http/errorShapes.ts"
 import type { CurrentCaller, CurrentRequest } from "../../../src/http/RequestContext.ts"
 
 export const toyErrors = errorShape(
@@ -25,7 +26,7 @@ export const toyErrors = errorShape(
 export class ToyMiddleware
   extends HttpApiMiddleware.Service<ToyMiddleware, { provides: CurrentCaller | CurrentRequest }>()(
     "test/ToyMiddleware",
-    { error: toyErrors.errors }
+    { error: errorsOf(toyErrors) }
   )
 {
   static readonly facts: EndpointPolicy = { errors: toyErrors, access: "business", idHeader: "toy-id" }

@@ -3,6 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { FrameRenderer } from "../../../src/contracts/shared/FrameRenderer.ts"
 import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
 import { GatewayError } from "../../../src/domain/GatewayError.ts"
 import { replyOf } from "../../../src/domain/Reply.ts"
@@ -11,7 +12,6 @@ import { businessMiddleware } from "../../../src/http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../../src/http/groupRoutes.ts"
 import { payloadReader } from "../../../src/http/jsonBody.ts"
 import { respond } from "../../../src/http/reply.ts"
-import type { FrameRenderer } from "../../../src/http/ReplyResponse.ts"
 import { findModel, makeResponder } from "../../../src/styles/shared/responder.ts"
 import { toyErrors, ToyGroup, ToyMiddleware } from "./Api.ts"
 

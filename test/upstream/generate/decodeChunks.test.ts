@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { chunkDecoder } from "../../../src/contracts/generate/readReply.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { RequestBudget } from "../../../src/upstream/budget.ts"
 import { replyDecoder } from "../../../src/upstream/decodeBody.ts"
-import { chunkDecoder } from "../../../src/upstream/generate/decodeChunks.ts"
 import { chunk, frames } from "../../support/generateServer.ts"
 
 const encoder = new TextEncoder()

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { eventDecoder } from "../../../src/contracts/messages/readReply.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { RequestBudget } from "../../../src/upstream/budget.ts"
 import { replyDecoder } from "../../../src/upstream/decodeBody.ts"
-import { eventDecoder } from "../../../src/upstream/messages/decodeEvents.ts"
 import { runs } from "../../support/effort.ts"
 import { events, messageEvents } from "../../support/messagesServer.ts"
 

@@ -1,6 +1,6 @@
 /** Which call a piece belongs to, where servers number and name calls as they should not. */
 import { assert, describe, it } from "@effect/vitest"
-import { callIndexes, type CallPiece } from "../../../src/upstream/openai/callIndexes.ts"
+import { callIndexes, type CallPiece } from "../../../src/contracts/chat/callIndexes.ts"
 
 interface Call {
   readonly name: string | undefined

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { chunkDecoder } from "../../../src/contracts/chat/readReply.ts"
 import { makeSseDecoder, type SseEvent } from "../../../src/domain/stream/sse.ts"
 import type { PartialUsage, UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
-import { chunkDecoder } from "../../../src/upstream/openai/decodeChunks.ts"
 import { cutsOf } from "../../support/cuts.ts"
 import { runs } from "../../support/effort.ts"
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import { chunkDecoder } from "../../../src/contracts/chat/readReply.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { RequestBudget } from "../../../src/upstream/budget.ts"
 import { replyDecoder } from "../../../src/upstream/decodeBody.ts"
-import { chunkDecoder } from "../../../src/upstream/openai/decodeChunks.ts"
 
 const encoder = new TextEncoder()
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as RequestBody from "../../../src/contracts/chat/writeRequest.ts"
+import type { ToolMode } from "../../../src/contracts/shared/chatMessages.ts"
 import { type Conversation, type Part, Text, type Turn } from "../../../src/domain/Conversation.ts"
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import { renderCall } from "../../../src/sieve/history.ts"
-import type { ToolMode } from "../../../src/upstream/openai/messages.ts"
-import * as RequestBody from "../../../src/upstream/openai/requestBody.ts"
 
 const chatRequest = (...args: Parameters<typeof RequestBody.chatRequest>) => runSync(RequestBody.chatRequest(...args))
 

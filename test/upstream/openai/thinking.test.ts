@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RequestStats } from "../../../src/completion/RequestStats.ts"
 import { noteUnsaidThinking, sendsNothing } from "../../../src/completion/unsentFields.ts"
+import { saysThinking, type ThinkingWords } from "../../../src/contracts/shared/serverThinking.ts"
 import type { Thinking } from "../../../src/domain/Conversation.ts"
-import { saysThinking, type ThinkingWords } from "../../../src/upstream/server/thinking.ts"
 
 const model = { id: "m", reasoning: "auto", search: false } as const
 

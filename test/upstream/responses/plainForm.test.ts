@@ -1,9 +1,9 @@
 /** The plain form of requests, for generated conversations. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { plainForm } from "../../../src/contracts/responses/plainForm.ts"
 import type { Json, JsonFields } from "../../../src/domain/json.ts"
 import { collectSeals } from "../../../src/domain/makers.ts"
-import { plainForm } from "../../../src/upstream/responses/plainForm.ts"
 import { runs, seed } from "../../support/effort.ts"
 import { valuesOf } from "../../support/strictResponses.ts"
 

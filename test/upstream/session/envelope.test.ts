@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Envelope, readEnvelope, type RefusalFacts } from "../../../src/upstream/session/envelope.ts"
+import { type Envelope, readEnvelope, type RefusalFacts } from "../../../src/contracts/session/envelope.ts"
 
 const refused = (facts: RefusalFacts): Envelope => ({ _tag: "Refused", facts })
 const body = (value: unknown) => JSON.stringify(value)

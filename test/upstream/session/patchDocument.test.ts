@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { type Change, PatchDocument } from "../../../src/contracts/session/patchDocument.ts"
 import type { JsonRecord } from "../../../src/domain/json.ts"
-import { type Change, PatchDocument } from "../../../src/upstream/session/patchDocument.ts"
 import { runs } from "../../support/effort.ts"
 
 const after = (...patches: ReadonlyArray<JsonRecord>) => {

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import * as Prompt from "../../../src/contracts/session/writeRequest.ts"
 import { type Conversation, type Part, type Role, Text } from "../../../src/domain/Conversation.ts"
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
-import * as Prompt from "../../../src/upstream/session/prompt.ts"
 
 const renderPrompt = (of: Conversation) => runSync(Prompt.renderPrompt(of))
 

@@ -14,13 +14,14 @@ import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
+import type { UpstreamModel } from "../../../src/domain/UpstreamModel.ts"
 import { Provider, type ReferenceOptions } from "../../../src/testing/Provider.ts"
 import { makeServer } from "../../../src/testing/socketServer.ts"
 import { RequestBudget } from "../../../src/upstream/budget.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeSessionDriver } from "../../../src/upstream/session/driver.ts"
 import { layerUndici } from "../../../src/upstream/transports/undici.ts"
-import type { CompletionRequest, Credential, Driver, Recorder, UpstreamModel } from "../../../src/upstream/Upstream.ts"
+import type { CompletionRequest, Credential, Driver, Recorder } from "../../../src/upstream/Upstream.ts"
 
 export interface ReferenceServer {
   readonly provider: Provider

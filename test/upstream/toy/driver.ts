@@ -2,11 +2,11 @@
  * A driver of a small protocol of its own: `POST {base}/say` with a text, and a reply as events whose data are words. The word `end` ends
  * it.
  */
+import type { ChunkDecoder } from "../../../src/contracts/shared/ChunkDecoder.ts"
+import { errorFacts, isError } from "../../../src/contracts/shared/errorFacts.ts"
 import { UpstreamFinish, UpstreamText } from "../../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
-import type { ChunkDecoder } from "../../../src/upstream/decodeBody.ts"
 import type { Exchanges } from "../../../src/upstream/Exchange.ts"
-import { errorFacts, isError } from "../../../src/upstream/server/errorFacts.ts"
 import { makeServerClient } from "../../../src/upstream/server/ServerClient.ts"
 import type { ServerOptions } from "../../../src/upstream/server/ServerOptions.ts"
 import type { Driver } from "../../../src/upstream/Upstream.ts"

@@ -1,10 +1,10 @@
 /**
  * How a request asks for a compaction: by its last item, or once its input has so many tokens.
  */
+import type { ResponseRequest } from "../../../contracts/responses/schema.ts"
+import type { PlacedItem } from "../../../contracts/responses/turns.ts"
+import type { Faults } from "../../../contracts/shared/Faults.ts"
 import { type Cooperative, eachCooperatively, type Slice } from "../../../domain/stream/cooperative.ts"
-import type { Faults } from "../../../http/Faults.ts"
-import type { ResponseRequest } from "../Api.ts"
-import type { PlacedItem } from "../turns.ts"
 
 /** `now`: the compaction is the whole reply. A number of tokens: it comes before the reply once the input has so many. */
 export type AskedCompaction = "now" | number | undefined

@@ -1,13 +1,14 @@
 /**
  * The items of a conversation with compactions: what a compaction becomes, and what stays of the items before it.
  */
+import { isOtherItem, type Item, loosePartTypes, otherItem } from "../../../contracts/responses/items.ts"
+import type { PlacedItem } from "../../../contracts/responses/turns.ts"
+import { unreadable } from "../../../contracts/responses/vendorItems.ts"
+import type { ContentPart, MessageContent } from "../../../contracts/shared/chatFamily.ts"
+import { omitted } from "../../../contracts/shared/conversation.ts"
+import type { Faults } from "../../../contracts/shared/Faults.ts"
 import { type Cooperative, mapCooperatively, Slice } from "../../../domain/stream/cooperative.ts"
-import type { Faults } from "../../../http/Faults.ts"
-import type { ContentPart, MessageContent } from "../../shared/chatFamily.ts"
-import { omitted } from "../../shared/conversation.ts"
-import { isOtherItem, type Item, loosePartTypes, otherItem } from "../items.ts"
-import type { PlacedItem } from "../turns.ts"
-import { cutTo, summaryMessage, unreadable } from "./prompt.ts"
+import { cutTo, summaryMessage } from "./prompt.ts"
 import { isGatewaySeal } from "./seal.ts"
 
 /** The summary in a seal; `undefined` if this gateway cannot read it. */

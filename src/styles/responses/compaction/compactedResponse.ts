@@ -1,11 +1,11 @@
 /**
  * The reply to a request for a compaction alone.
  */
+import { outputItemId, responseId, responseSeed } from "../../../contracts/responses/ids.ts"
+import { otherItem } from "../../../contracts/responses/items.ts"
+import { usageFields } from "../../../contracts/responses/responseText.ts"
+import type { CompactedResponse, ResponseRequest } from "../../../contracts/responses/schema.ts"
 import type { Usage } from "../../../domain/ReplyEvent.ts"
-import type { CompactedResponse, ResponseRequest } from "../Api.ts"
-import { outputItemId, responseId, responseSeed } from "../ids.ts"
-import { otherItem } from "../items.ts"
-import { usageFields } from "../responseText.ts"
 
 /** The request, which may continue a response without any input of its own. */
 export const continuing = (request: ResponseRequest): ResponseRequest =>

@@ -30,9 +30,6 @@ export const cutTo = (text: string, most: number): string => text.length <= most
 export const summaryMessage = (summary: string): string =>
   `Summary of the earlier conversation, written by a model:\n\n${summary}`
 
-/** The text of the message that an unreadable compaction becomes. */
-export const unreadable = "An earlier part of this conversation was compacted. Its summary cannot be read here."
-
 const isLongResult = (part: Part): boolean =>
   part._tag === "Result" && part.content.some((each) => each._tag === "Text" && each.text.length > longestResult)
 

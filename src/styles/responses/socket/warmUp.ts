@@ -1,8 +1,8 @@
 /**
  * The reply to a warm-up: a response without output, for which no server is asked. Later turns continue it.
  */
-import { responseId } from "../ids.ts"
-import { inProgressText, type ResponseInfo, responseText } from "../responseText.ts"
+import { responseId } from "../../../contracts/responses/ids.ts"
+import { inProgressText, type ResponseInfo, responseText } from "../../../contracts/responses/responseText.ts"
 
 /** The response object. `completedAt` is in Unix seconds. */
 export const emptyText = (info: ResponseInfo, completedAt: number): string =>

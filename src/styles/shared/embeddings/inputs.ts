@@ -9,9 +9,6 @@ import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
 /** One input: a text, or its token ids. */
 export type Input = string | ReadonlyArray<number>
 
-/** The dimensions that a caller may request. */
-export const dimensionsRange = { minimum: 1, maximum: 4096 }
-
 /** Characters that one token id counts as. */
 export const charsPerToken = 4
 

@@ -1,10 +1,10 @@
 /** What stays of the items before a compaction. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import type { Item } from "../../../../src/contracts/responses/items.ts"
+import { Faults } from "../../../../src/contracts/shared/Faults.ts"
 import { runSync, Slice } from "../../../../src/domain/stream/cooperative.ts"
-import { Faults } from "../../../../src/http/Faults.ts"
 import { compactionItem, keptTexts, openedItems } from "../../../../src/styles/responses/compaction/compactedItems.ts"
-import type { Item } from "../../../../src/styles/responses/items.ts"
 import { runs } from "../../../support/effort.ts"
 
 const user = (content: string): Item => ({ type: "message", role: "user", content })

@@ -1,0 +1,236 @@
+/**
+ * Renders the canonical reply as chat-completions frames or as one object (spec "Chat-completions stream").
+ */
+import type { GatewayError } from "../../domain/GatewayError.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
+import { type Reply, replyCalls, replyReasoning, replyText } from "../../domain/Reply.ts"
+import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
+import { ExtraFold, isFields } from "../../domain/replyExtras.ts"
+import type { FrameRenderer } from "../shared/FrameRenderer.ts"
+import { openaiErrors } from "./errors.ts"
+import type { ChatAnnotation, ChatCompletion, ChatLogprobs, ChatUsage } from "./schema.ts"
+
+/** Fields that all frames of one reply repeat. */
+export interface ChatReplyInfo {
+  readonly id: string
+  /** Unix seconds. */
+  readonly created: number
+  /** The model's name as requested. */
+  readonly model: string
+}
+
+const finishReasons = {
+  stop: "stop",
+  stop_sequence: "stop",
+  tool_calls: "tool_calls",
+  length: "length",
+  content_filter: "content_filter"
+} as const satisfies Record<FinishReason, string>
+
+const fieldsOf = (value: Json | undefined): JsonFields => isFields(value) ? value : {}
+
+const chatUsage = (usage: Usage, extra: JsonFields = {}): typeof ChatUsage.Type => ({
+  prompt_tokens: usage.promptTokens,
+  completion_tokens: usage.completionTokens,
+  total_tokens: usage.promptTokens + usage.completionTokens,
+  ...extra,
+  prompt_tokens_details: { ...fieldsOf(extra["prompt_tokens_details"]), cached_tokens: usage.cachedTokens },
+  completion_tokens_details: {
+    ...fieldsOf(extra["completion_tokens_details"]),
+    reasoning_tokens: usage.reasoningTokens
+  }
+})
+
+const stringOf = (value: Json | undefined): string | null => typeof value === "string" ? value : null
+
+/** The server's own values, which are passed on as they are. */
+const annotationsOf = (value: Json | undefined) =>
+  (Array.isArray(value) ? value : []) as ReadonlyArray<unknown> as ReadonlyArray<typeof ChatAnnotation.Type>
+const logprobsOf = (value: Json | undefined) => isFields(value) ? value as typeof ChatLogprobs.Type : null
+
+/** The fields as members of an object that has others before them. */
+const members = (fields: JsonFields | undefined): string =>
+  fields === undefined
+    ? ""
+    : Object.keys(fields).map((name) => `,${JSON.stringify(name)}:${JSON.stringify(fields[name])}`).join("")
+
+/** Renders a reply that is not streamed. */
+export const chatCompletion = (info: ChatReplyInfo, reply: Reply): typeof ChatCompletion.Type => {
+  const calls = replyCalls(reply)
+  const reasoning = replyReasoning(reply)
+  const text = replyText(reply)
+  const { choice = {}, chunk, message = {}, usage } = reply.extras ?? {}
+  const refusal = stringOf(message["refusal"])
+  return {
+    id: info.id,
+    object: "chat.completion",
+    created: info.created,
+    model: info.model,
+    choices: [{
+      index: 0,
+      message: {
+        role: "assistant",
+        content: calls.length > 0 || (refusal !== null && text === "") ? null : text,
+        ...message,
+        refusal,
+        annotations: annotationsOf(message["annotations"]),
+        ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
+        ...(calls.length === 0 ? {} : {
+          tool_calls: calls.map((call) => ({
+            id: call.id,
+            type: "function" as const,
+            function: { name: call.name, arguments: call.arguments },
+            ...call.sealed
+          }))
+        })
+      },
+      ...choice,
+      logprobs: logprobsOf(choice["logprobs"]),
+      finish_reason: finishReasons[reply.finish]
+    }],
+    usage: chatUsage(reply.usage, usage),
+    ...chunk
+  }
+}
+
+const done = "data: [DONE]\n\n"
+
+/** Renders a failure within the stream; the stream ends with it. */
+export const chatFailure = (error: GatewayError): string => `data: ${openaiErrors.text(error)}\n\n${done}`
+
+/** Extra fields of a streamed reply: those that every chunk repeats, and those that the next chunk has. */
+class StreamedExtras {
+  /** Scalars of the chunks, as members of an object. */
+  repeated = ""
+  /** The token counts' own. */
+  usage: JsonFields | undefined
+  private readonly scalars: { [name: string]: Json } = {}
+  private waiting: ExtraFold | undefined
+
+  /** Takes extra fields, but for the message's. Returns true if `repeated` has changed. */
+  push({ at, value }: ReplyExtra): boolean {
+    if (at === "usage") this.usage = value
+    if (at !== "chunk" && at !== "choice") return false
+    if (at === "choice") {
+      this.wait(at, value)
+      return false
+    }
+    for (const name of Object.keys(value)) {
+      const field = value[name]!
+      if (typeof field === "object") this.wait(at, { [name]: field })
+      else this.scalars[name] = field
+    }
+    const before = this.repeated
+    this.repeated = members(this.scalars)
+    return before !== this.repeated
+  }
+
+  get isWaiting(): boolean {
+    return this.waiting !== undefined
+  }
+
+  /** What the next chunk has: fields of the choice with `logprobs`, and of the chunk. */
+  take(): { readonly choice: string; readonly chunk: string } {
+    const { choice = {}, chunk } = this.waiting?.extras ?? {}
+    this.waiting = undefined
+    return { choice: members({ logprobs: null, ...choice }), chunk: members(chunk) }
+  }
+
+  private wait(at: "chunk" | "choice", value: JsonFields): void {
+    this.waiting ??= new ExtraFold()
+    this.waiting.push({ at, value })
+  }
+}
+
+/** Starts the renderer of one streamed reply. `includeUsage` adds the usage chunk of `stream_options.include_usage`. */
+export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRenderer => {
+  const begin = `{"id":${JSON.stringify(info.id)},"object":"chat.completion.chunk","created":${info.created},"model":${
+    JSON.stringify(info.model)
+  }`
+  let head = begin
+  let deltaHead = `data: ${head},"choices":[{"index":0,"delta":{`
+  const deltaTail = `},"logprobs":null,"finish_reason":null}]}\n\n`
+  const extras = new StreamedExtras()
+  /** A chunk with the extra fields that wait for one. */
+  const full = (fields: string, reason: string, end: string): string => {
+    const { choice, chunk } = extras.take()
+    return `${deltaHead}${fields}}${choice},"finish_reason":${reason}}]${chunk}${end}}\n\n`
+  }
+  const delta = (fields: string): string =>
+    extras.isWaiting ? full(fields, "null", "") : `${deltaHead}${fields}${deltaTail}`
+  let started = false
+  /** True after the first text or call; a reply without either has empty content. */
+  let hasContent = false
+  /** What the open call began with of what only the server reads. */
+  let known: JsonFields | undefined
+  let usage = ""
+  return {
+    keepAlive: () => ": keep-alive\n\n",
+    failure: chatFailure,
+    frames: {
+      push(event: ReplyEvent, out) {
+        if (event._tag === "ReplyExtra" && event.family !== "openai") return
+        if (event._tag === "ReplyExtra" && extras.push(event)) {
+          head = `${begin}${extras.repeated}`
+          deltaHead = `data: ${head},"choices":[{"index":0,"delta":{`
+        }
+        if (!started) {
+          if (event._tag === "ReplyExtra" && event.at !== "message") return
+          started = true
+          out.push(`${deltaHead}"role":"assistant"${deltaTail}`)
+        }
+        switch (event._tag) {
+          case "TextDelta":
+            hasContent = true
+            out.push(delta(`"content":${JSON.stringify(event.text)}`))
+            return
+          case "ReasoningDelta":
+            out.push(delta(`"reasoning_content":${JSON.stringify(event.text)}`))
+            return
+          case "ReplyExtra":
+            if (event.at !== "message") return
+            hasContent ||= event.value["refusal"] !== undefined
+            out.push(delta(members(event.value).slice(1)))
+            return
+          case "CallStarted": {
+            hasContent = true
+            const { id, index, name, sealed } = event
+            known = sealed
+            out.push(
+              delta(
+                `"tool_calls":[{"index":${index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${
+                  JSON.stringify(name)
+                },"arguments":""}${members(sealed)}}]`
+              )
+            )
+            return
+          }
+          case "CallArguments":
+            out.push(
+              delta(`"tool_calls":[{"index":${event.index},"function":{"arguments":${JSON.stringify(event.delta)}}}]`)
+            )
+            return
+          case "UsageReported":
+            usage = `,"usage":${JSON.stringify(chatUsage(event.usage, extras.usage))}`
+            return
+          case "Finish": {
+            if (!hasContent) out.push(delta(`"content":""`))
+            out.push(full("", `"${finishReasons[event.reason]}"`, usage))
+            if (includeUsage) out.push(`data: ${head},"choices":[]${usage}}\n\n`)
+            out.push(done)
+            return
+          }
+          case "CallFinished":
+            if (event.sealed !== known) {
+              out.push(
+                delta(`"tool_calls":[{"index":${event.index},"function":{"arguments":""}${members(event.sealed)}}]`)
+              )
+            }
+            return
+          case "CallCutOff":
+        }
+      },
+      end() {}
+    }
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * From the canonical conversation to the body of a content generation. What a caller of this family says goes back as the caller
+ * sent it.
+ */
+import type {
+  Conversation,
+  Sampling,
+  SamplingNames,
+  StructuredOutput,
+  ToolChoice,
+  ToolDeclaration
+} from "../../domain/Conversation.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import type { HistoryReasoning } from "../shared/serverThinking.ts"
+import { contentsOf, type SentVendorFields } from "./contents.ts"
+import { thinkingConfig, type ThinkingModel } from "./writeThinking.ts"
+
+/** Stop sequences that the vendor accepts; the gateway applies the others. */
+const mostStops = 5
+
+const declaration = ({ description, name, parameters }: ToolDeclaration): JsonFields => ({
+  name,
+  ...(description === undefined ? {} : { description }),
+  ...(parameters === undefined ? {} : { parametersJsonSchema: parameters })
+})
+
+const callingConfig = (choice: ToolChoice): JsonFields | undefined => {
+  switch (choice._tag) {
+    case "Auto":
+      return undefined
+    case "None":
+      return { mode: "NONE" }
+    case "Required":
+      return { mode: "ANY" }
+    case "Function":
+      return { mode: "ANY", allowedFunctionNames: [choice.name] }
+  }
+}
+
+const declaredTools = ({ toolChoice, tools }: Conversation): JsonFields => {
+  if (tools.length === 0) return {}
+  const config = callingConfig(toolChoice)
+  return {
+    tools: [{ functionDeclarations: tools.map(declaration) }],
+    ...(config === undefined ? {} : { toolConfig: { functionCallingConfig: config } })
+  }
+}
+
+const outputFields = (output: StructuredOutput): JsonFields => ({
+  responseMimeType: "application/json",
+  ...(output._tag === "JsonSchema" ? { responseJsonSchema: output.schema } : {})
+})
+
+/** The fields of sampling parameters. Of two limits the later one counts. */
+export const samplingNames: SamplingNames = {
+  temperature: "temperature",
+  topP: "topP",
+  topK: "topK",
+  maxTokens: "maxOutputTokens",
+  maxCompletionTokens: "maxOutputTokens",
+  seed: "seed",
+  presencePenalty: "presencePenalty",
+  frequencyPenalty: "frequencyPenalty",
+  logitBias: undefined
+}
+
+const samplingKeys = Object.keys(samplingNames) as ReadonlyArray<keyof Sampling>
+
+const samplingFields = (sampling: Sampling): Record<string, Json> => {
+  const fields: Record<string, Json> = {}
+  for (const key of samplingKeys) {
+    const name = samplingNames[key]
+    const value = sampling[key]
+    if (name !== undefined && value !== undefined) fields[name] = value
+  }
+  return fields
+}
+
+const stopFields = (stop: ReadonlyArray<string>): JsonFields =>
+  stop.length === 0 ? {} : { stopSequences: stop.slice(0, mostStops) }
+
+/** The caller's vendor fields win: the canonical forms of what they say are left out. */
+const generationConfig = (
+  conversation: Conversation,
+  model: ThinkingModel,
+  own: JsonFields | undefined
+): JsonFields => {
+  const { output, sampling, stop, thinking } = conversation
+  const ownConfig = own?.["generationConfig"]
+  const said = isFields(ownConfig) ? ownConfig : {}
+  const wanted = own === undefined ? thinkingConfig(thinking, model) : thinkingConfig(undefined, model)
+  return {
+    ...samplingFields(sampling),
+    ...stopFields(stop),
+    ...(output === undefined || own !== undefined ? {} : outputFields(output)),
+    ...(wanted === undefined ? {} : { thinkingConfig: wanted }),
+    ...said
+  }
+}
+
+/** What a driver knows of a request beside the conversation. */
+export interface RequestOptions {
+  readonly model: ThinkingModel
+  readonly own: SentVendorFields
+  readonly history?: HistoryReasoning | undefined
+}
+
+/** The request of a conversation, as an object to send. */
+export function* generateRequest(
+  conversation: Conversation,
+  { history, model, own }: RequestOptions
+): Cooperative<JsonFields> {
+  const { contents, systemInstruction } = yield* contentsOf(conversation, own, history)
+  const fields = own(conversation)?.fields
+  const sentInstruction = fields?.["systemInstruction"]
+  const config = generationConfig(conversation, model, fields)
+  return {
+    ...fields,
+    ...(fields?.["tools"] === undefined ? declaredTools(conversation) : {}),
+    contents,
+    ...(systemInstruction === undefined
+      ? {}
+      : { systemInstruction: { ...(isFields(sentInstruction) ? sentInstruction : {}), ...systemInstruction } }),
+    ...(Object.keys(config).length === 0 ? {} : { generationConfig: config })
+  }
+}

@@ -1,0 +1,470 @@
+/**
+ * From the events of a Responses server to upstream events.
+ *
+ * For callers of the same contract each event also passes as the server sent it (`EventPlace`), directly before the upstream events that say
+ * the same. A whole response becomes the events of which a server would make it.
+ */
+import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import { quotaEvent } from "../../domain/quota.ts"
+import type { EventPlace } from "../../domain/replyExtras.ts"
+import type { SseEvent } from "../../domain/stream/sse.ts"
+import { WholeCharacters } from "../../domain/stream/text.ts"
+import {
+  UpstreamCall,
+  type UpstreamEvent,
+  UpstreamExtra,
+  UpstreamFinish,
+  UpstreamReasoning,
+  UpstreamText,
+  UpstreamUsage
+} from "../../domain/UpstreamEvent.ts"
+import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
+import { inlineReasoning } from "../shared/inlineReasoning.ts"
+import { asString, isShallow, parseJson } from "../shared/json.ts"
+import { usageOf } from "../shared/usage.ts"
+import { toolCallsOf } from "../shared/usageDetails.ts"
+import { replyErrorFacts } from "./errors.ts"
+import { eventsOf, lastTypeOf } from "./eventsOf.ts"
+
+/** How the events of a reply are read. */
+export interface EventOptions {
+  /** The caller speaks the contract: the events pass as they are. */
+  readonly passesEvents?: boolean
+  /** Called when the server sends the thinking itself, and not only summaries. */
+  readonly onThinking?: () => void
+  /** Learns what the server states of the account's quota. */
+  readonly budget?: { statedQuota: unknown }
+}
+
+/** An item in progress. */
+interface Item {
+  readonly type: string
+  /** The index of a call among the calls; -1 for other items. */
+  readonly call: number
+  /** Text, thinking or arguments of it were emitted. */
+  hasContent: boolean
+  /** The thinking itself was emitted, so that its summary is not. */
+  hasThinking: boolean
+  /** The summary's part whose text came last. */
+  part: unknown
+  /** Annotations that were emitted. */
+  annotations: number
+  /** Its words by kind; a piece may end within a character. */
+  readonly characters: WholeCharacters
+}
+
+/** The most items that are followed at the same time. A server has few open. */
+const mostOpen = 1_024
+
+/** How deep an event may be nested, which repeats the schemas of the request. */
+const deepest = 256
+
+const itemBounds: ReadonlySet<string> = new Set([
+  "response.output_item.added",
+  "response.output_item.done",
+  "response.content_part.added",
+  "response.content_part.done",
+  "response.output_text.done"
+])
+
+const placeOf = (type: string, event: JsonRecord): EventPlace =>
+  isRecord(event["response"]) || type === "error" ? "response" : itemBounds.has(type) ? "item" : "event"
+
+const listOf = (value: unknown): ReadonlyArray<JsonRecord> => Array.isArray(value) ? value.filter(isRecord) : []
+
+const textsOf = (parts: unknown): string => listOf(parts).map(({ text }) => asString(text) ?? "").join("\n\n")
+
+/** An annotation in the form of OpenAI-compatible servers, which the other styles read. */
+const annotationOf = (annotation: JsonRecord): Json => {
+  const { type, ...fields } = annotation as JsonFields
+  return type === "url_citation" ? { type, url_citation: fields } : annotation as JsonFields
+}
+
+const annotated = (annotations: ReadonlyArray<JsonRecord>): UpstreamEvent =>
+  UpstreamExtra("openai", "message", { annotations: annotations.map(annotationOf) })
+
+/** A picture that the server made. */
+const pictureOf = ({ output_format: format, result }: JsonRecord): UpstreamEvent | undefined => {
+  const data = asString(result)
+  if (data === undefined) return undefined
+  const url = `data:image/${asString(format) ?? "png"};base64,${data}`
+  return UpstreamExtra("openai", "message", { images: [{ type: "image_url", image_url: { url } }] })
+}
+
+const idOf = (item: unknown): unknown => isRecord(item) ? item["id"] : undefined
+
+const isObjectText = (text: string): boolean => isRecord(parseJson(text))
+
+/** The name and the arguments of a whole call, as JSON text; `undefined` for other items, and for arguments that are no object. */
+const callOf = (item: JsonRecord): { readonly name: string; readonly args: string } | undefined => {
+  const name = asString(item["name"])
+  if (name === undefined) return undefined
+  if (item["type"] === "custom_tool_call") {
+    return { name, args: JSON.stringify({ input: asString(item["input"]) ?? "" }) }
+  }
+  if (item["type"] !== "function_call") return undefined
+  const sent = asString(item["arguments"])?.trim() ?? ""
+  const args = sent === "" ? "{}" : sent
+  return isObjectText(args) ? { name, args } : undefined
+}
+
+const sealable = ({ content, encrypted_content: sealed }: JsonRecord): boolean =>
+  asString(sealed) !== undefined || listOf(content).length > 0
+
+/** The vendor's tools whose calls are charged, by the type of their items (https://platform.openai.com/docs/pricing). */
+const chargedTools: ReadonlyMap<unknown, string> = new Map([
+  ["web_search_call", "web_search"],
+  ["file_search_call", "file_search"],
+  ["code_interpreter_call", "code_interpreter"]
+])
+
+class EventDecoder implements ChunkDecoder {
+  #failed: UpstreamFailure | undefined
+  #finish: UpstreamFinish["reason"] | undefined
+  #began = false
+  readonly #items = new Map<unknown, Item>()
+  /** Items that came as events; a final response may have others. */
+  #count = 0
+  #calls = 0
+  readonly #callIds = new Set<string>()
+  /** Finished calls of the vendor's tools, by tool. */
+  #toolCalls: Map<string, number> | undefined
+  /** Text of an earlier message was emitted, and no call since. */
+  #isAfterText = false
+  readonly #passes: boolean
+  /** Finds the thinking that local servers leave within the text, except in a reply that passes as it is. */
+  readonly #inline: ReturnType<typeof inlineReasoning> | undefined
+  readonly #onThinking: EventOptions["onThinking"]
+  #hasThinking = false
+  readonly #budget: EventOptions["budget"]
+
+  constructor({ budget, onThinking, passesEvents = false }: EventOptions) {
+    this.#passes = passesEvents
+    this.#inline = passesEvents ? undefined : inlineReasoning()
+    this.#onThinking = onThinking
+    this.#budget = budget
+  }
+
+  push({ data, event: name }: SseEvent, out: Array<UpstreamEvent>): void {
+    if (this.#failed !== undefined || this.#finish !== undefined) return
+    const text = data.trim()
+    // Without a final event before it, the marker ends a reply that is cut off.
+    if (text === "" || text === "[DONE]") return
+    const value = parseJson(data)
+    if (!isRecord(value)) return this.#fail({ kind: "malformed" })
+    this.#take(asString(value["type"]) ?? name ?? "", value, out)
+  }
+
+  pushUnterminated(event: SseEvent, out: Array<UpstreamEvent>): void {
+    if (parseJson(event.data) !== undefined) this.push(event, out)
+  }
+
+  pushWhole(body: string, out: Array<UpstreamEvent>): void {
+    const value = parseJson(body)
+    if (!isRecord(value) || !Array.isArray(value["output"])) {
+      const isError = isRecord(value) && (isRecord(value["error"]) || value["object"] === "error")
+      return this.#fail(isError ? replyErrorFacts(value) : { kind: "malformed" })
+    }
+    for (const event of eventsOf(value)) this.#take(event.type, event, out)
+  }
+
+  end(out: Array<UpstreamEvent>): void {
+    if (this.#failed !== undefined) return
+    if (this.#finish === undefined) return this.#fail({ kind: this.#began ? "truncated" : "empty" })
+    this.#inline?.end(out)
+    out.push(UpstreamFinish(this.#finish))
+  }
+
+  failure(): UpstreamFailure | undefined {
+    return this.#failed
+  }
+
+  finishing(): boolean {
+    return this.#finish !== undefined
+  }
+
+  withdrawn(): boolean {
+    return false
+  }
+
+  done(): boolean {
+    return this.#finish !== undefined
+  }
+
+  #fail(facts: Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">): void {
+    this.#failed ??= new UpstreamFailure({ phase: "stream", ...facts })
+  }
+
+  #take(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
+    const response = event["response"]
+    if (isRecord(response)) return this.#response(type, event, response, out)
+    if (type === "error" || (type === "" && isRecord(event["error"]))) {
+      this.#pass("error", event, out)
+      return this.#fail(replyErrorFacts(event))
+    }
+    this.#began = true
+    if (type === quotaEvent && this.#budget !== undefined) this.#budget.statedQuota = event
+    const { item } = event
+    if (type === "response.output_item.added" && isRecord(item)) this.#count++
+    // A piece that a server sends whole at its end is a piece all the same, and comes before the end.
+    this.#beforeEnd(type, event, out)
+    this.#pass(type, event, out)
+    if (isRecord(item)) {
+      if (type === "response.output_item.added") this.#started(event, item, out)
+      else if (type === "response.output_item.done") {
+        this.#countTool(item)
+        this.#ended(event, item, out)
+      }
+      return
+    }
+    this.#piece(type, event, out)
+  }
+
+  #pass(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
+    if (!this.#passes) return
+    if (!isShallow(event, deepest)) return this.#fail({ kind: "malformed", message: "an event is nested too deeply" })
+    const kept = (event["type"] === type ? event : { ...event, type }) as JsonFields
+    out.push(UpstreamExtra("responses", placeOf(type, event), kept))
+  }
+
+  #response(named: string, event: JsonRecord, response: JsonRecord, out: Array<UpstreamEvent>): void {
+    // vLLM names the last event of an incomplete response `response.completed` too, so the status decides.
+    const type = named === "response.completed" ? lastTypeOf(response) : named
+    switch (type) {
+      case "response.completed":
+      case "response.incomplete":
+        return this.#final(type, event, response, out)
+      case "response.failed":
+      case "response.cancelled":
+        this.#usage(response, out)
+        this.#pass(type, event, out)
+        return this.#fail(
+          type === "response.failed"
+            ? replyErrorFacts(isRecord(response["error"]) ? response["error"] : response)
+            : { kind: "gave_up", reason: "cancelled" }
+        )
+      default:
+        this.#began = true
+        this.#pass(type, event, out)
+    }
+  }
+
+  #final(type: string, event: JsonRecord, response: JsonRecord, out: Array<UpstreamEvent>): void {
+    this.#began = true
+    if (this.#count === 0) {
+      for (const each of eventsOf(response)) if (!isRecord(each["response"])) this.#take(each.type, each, out)
+    }
+    this.#usage(response, out)
+    const tier = asString(response["service_tier"])
+    if (!this.#passes && tier !== undefined) out.push(UpstreamExtra("openai", "chunk", { service_tier: tier }))
+    this.#pass(type, event, out)
+    const details = response["incomplete_details"]
+    const reason = isRecord(details) ? details["reason"] : undefined
+    this.#finish = type === "response.completed" ? "stop" : reason === "content_filter" ? "content_filter" : "length"
+  }
+
+  #usage({ service_tier: tier, usage }: JsonRecord, out: Array<UpstreamEvent>): void {
+    const toolCalls = this.#toolCalls && toolCallsOf(this.#toolCalls)
+    if (isRecord(usage)) out.push(UpstreamUsage(usageOf(usage, { tier, toolCalls })))
+    else if (toolCalls !== undefined) out.push(UpstreamUsage({ details: { toolCalls } }))
+  }
+
+  #countTool({ status, type }: JsonRecord): void {
+    const tool = chargedTools.get(type)
+    if (tool === undefined || status === "failed" || status === "in_progress") return
+    this.#toolCalls ??= new Map()
+    this.#toolCalls.set(tool, (this.#toolCalls.get(tool) ?? 0) + 1)
+  }
+
+  #itemAt({ item_id, output_index }: JsonRecord): Item | undefined {
+    return this.#items.get(output_index ?? item_id)
+  }
+
+  #started(event: JsonRecord, item: JsonRecord, out: Array<UpstreamEvent>): void {
+    const type = asString(item["type"]) ?? ""
+    const isCall = type === "function_call"
+    const started: Item = {
+      type,
+      call: isCall ? this.#calls++ : -1,
+      hasContent: false,
+      hasThinking: false,
+      part: undefined,
+      annotations: 0,
+      characters: new WholeCharacters()
+    }
+    if (this.#items.size < mostOpen) this.#items.set(event["output_index"] ?? item["id"], started)
+    if (this.#passes) return
+    if (type === "message" && this.#isAfterText) this.#say("\n\n", out)
+    if (type === "message") this.#isAfterText = false
+    if (isCall) {
+      this.#isAfterText = false
+      this.#inline?.interrupt(out)
+      out.push(UpstreamCall(started.call, asString(item["call_id"]), asString(item["name"]), ""))
+    }
+  }
+
+  /** Emits what a server says only at the end of a part. */
+  #beforeEnd(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
+    const isItem = type === "response.output_item.done"
+    const item = isItem ? this.#items.get(event["output_index"] ?? idOf(event["item"])) : this.#itemAt(event)
+    if (item === undefined || (!isItem && type !== "response.output_text.done")) return
+    if (item.type === "message") {
+      // Half a character that nothing completes.
+      const rest = item.characters.end()
+      if (rest !== "") this.#say(rest, out)
+    }
+    if (item.hasContent) return
+    if (type === "response.output_text.done") this.#text(item, asString(event["text"]), out)
+    if (!isItem || item.type !== "message") return
+    const parts = listOf(isRecord(event["item"]) ? event["item"]["content"] : undefined)
+    this.#text(item, parts.map(({ text }) => asString(text) ?? "").join(""), out)
+  }
+
+  #text(item: Item, piece: string | undefined, out: Array<UpstreamEvent>): void {
+    const text = piece === undefined ? "" : item.characters.take(piece)
+    if (text === "") return
+    item.hasContent = true
+    this.#say(text, out)
+  }
+
+  #say(text: string, out: Array<UpstreamEvent>): void {
+    if (this.#inline === undefined) out.push(UpstreamText(text))
+    else this.#inline.push(text, out)
+  }
+
+  #noteThinking(): void {
+    if (this.#hasThinking) return
+    this.#hasThinking = true
+    this.#onThinking?.()
+  }
+
+  #think(item: Item, piece: string | undefined, out: Array<UpstreamEvent>): void {
+    const text = piece === undefined ? "" : item.characters.take(piece)
+    if (text === "") return
+    item.hasContent = true
+    out.push(UpstreamReasoning(text))
+  }
+
+  #piece(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
+    const item = this.#itemAt(event)
+    const delta = asString(event["delta"])
+    switch (type) {
+      case "response.output_text.delta": {
+        const { logprobs } = event
+        if (!this.#passes && Array.isArray(logprobs) && logprobs.length > 0) {
+          out.push(UpstreamExtra("openai", "choice", { logprobs: { content: logprobs as ReadonlyArray<Json> } }))
+        }
+        // Some servers begin a message by its first piece.
+        if (item === undefined) {
+          if (delta !== undefined) this.#say(delta, out)
+        } else this.#text(item, delta, out)
+        return
+      }
+      case "response.output_text.annotation.added": {
+        const { annotation } = event
+        if (this.#passes || !isRecord(annotation)) return
+        if (item !== undefined) item.annotations++
+        out.push(annotated([annotation]))
+        return
+      }
+      case "response.refusal.delta":
+        if (item !== undefined) item.hasContent = true
+        if (!this.#passes && delta !== undefined) out.push(UpstreamExtra("openai", "message", { refusal: delta }))
+        return
+      case "response.reasoning_text.delta":
+        this.#noteThinking()
+        if (item === undefined) return
+        item.hasThinking = true
+        return this.#think(item, delta, out)
+      case "response.reasoning_summary_text.delta": {
+        if (item === undefined || item.hasThinking) return
+        const part = event["summary_index"]
+        const isNext = item.hasContent && item.part !== part
+        item.part = part
+        return this.#think(item, isNext && delta !== undefined ? `\n\n${delta}` : delta, out)
+      }
+      case "response.function_call_arguments.delta":
+        if (this.#passes || item === undefined || item.call < 0 || delta === undefined) return
+        return this.#arguments(item, delta, out)
+      default:
+    }
+  }
+
+  #arguments(item: Item, piece: string, out: Array<UpstreamEvent>): void {
+    const text = item.characters.take(piece)
+    if (text === "") return
+    item.hasContent = true
+    out.push(UpstreamCall(item.call, undefined, undefined, text))
+  }
+
+  #ended(event: JsonRecord, item: JsonRecord, out: Array<UpstreamEvent>): void {
+    const key = event["output_index"] ?? item["id"]
+    if (this.#items.get(key) === undefined) {
+      this.#count++
+      this.#started(event, item, out)
+      this.#beforeEnd("response.output_item.done", event, out)
+    }
+    const known = this.#items.get(key)
+    this.#items.delete(key)
+    const rest = known?.characters.end() ?? ""
+    switch (item["type"]) {
+      case "message": {
+        if (rest !== "") this.#say(rest, out)
+        this.#isAfterText ||= known?.hasContent === true
+        if (this.#passes) return
+        const annotations = listOf(item["content"]).flatMap((part) => listOf(part["annotations"]))
+        const unsaid = annotations.slice(known?.annotations ?? 0)
+        if (unsaid.length > 0) out.push(annotated(unsaid))
+        if (known?.hasContent === false) {
+          const refusal = listOf(item["content"]).map((part) => asString(part["refusal"]) ?? "").join("")
+          if (refusal !== "") out.push(UpstreamExtra("openai", "message", { refusal }))
+        }
+        return
+      }
+      case "reasoning": {
+        if (rest !== "") out.push(UpstreamReasoning(rest))
+        const { content, summary } = item
+        if (listOf(content).length > 0) this.#noteThinking()
+        if (known?.hasContent === false) {
+          const text = textsOf(content) || textsOf(summary)
+          if (text !== "") out.push(UpstreamReasoning(text))
+        }
+        if (!this.#passes && sealable(item)) {
+          const { status: _, ...kept } = item as JsonFields & { readonly status?: Json }
+          out.push(UpstreamExtra("responses", "reasoning", kept))
+        }
+        return
+      }
+      case "image_generation_call": {
+        const picture = this.#passes ? undefined : pictureOf(item)
+        if (picture !== undefined) out.push(picture)
+        return
+      }
+      case "function_call":
+      case "custom_tool_call":
+        return this.#call(item, known, rest, out)
+      default:
+    }
+  }
+
+  /** A call for callers of the contract is one event, once it is whole; its pieces pass as they are. */
+  #call(item: JsonRecord, known: Item | undefined, rest: string, out: Array<UpstreamEvent>): void {
+    if (this.#passes) {
+      const whole = callOf(item)
+      const id = asString(item["call_id"])
+      if (whole === undefined || id === undefined || this.#callIds.has(id)) return
+      this.#callIds.add(id)
+      out.push(
+        UpstreamCall(known !== undefined && known.call >= 0 ? known.call : this.#calls++, id, whole.name, whole.args)
+      )
+      return
+    }
+    if (known === undefined || known.call < 0) return
+    const args = known.hasContent ? rest : asString(item["arguments"]) ?? ""
+    if (args !== "") out.push(UpstreamCall(known.call, undefined, undefined, args))
+  }
+}
+
+/** Starts a decoder of one reply. */
+export const eventDecoder = (options: EventOptions = {}): ChunkDecoder => new EventDecoder(options)
