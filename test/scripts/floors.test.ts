@@ -28,8 +28,7 @@ describe("floors", () => {
       violationsIn({
         "domain/Usage.ts": `import * as Schema from "effect/Schema"\nexport const usage = Schema.Number`,
         "domain/stream/sse.ts": `export type { usage } from "../domain/Usage.ts"`,
-        "contracts/chat/writeReply.ts":
-          `import { usage } from "../../domain/Usage.ts"\nimport "../../stream/sse.ts"\nusage`,
+        "styles/chat/render.ts": `import { usage } from "../../domain/Usage.ts"\nimport "../../stream/sse.ts"\nusage`,
         "main.ts": `import "./styles/chat/render.ts"\nimport * as Effect from "effect/Effect"\nimport "node:fs"\nEffect`
       }),
       []
@@ -109,14 +108,33 @@ describe("floors", () => {
       violationsIn({
         "upstream/generate/driver.ts": `import "../openai/usage.ts"\nimport "../server/usage.ts"`,
         "upstream/openai/usage.ts": "export {}",
-        "contracts/shared/usage.ts": "export {}",
+        "upstream/server/usage.ts": "export {}",
         "upstream/protocols.ts": `import "./generate/driver.ts"\nimport "./openai/usage.ts"`,
-        "contracts/chat/writeReply.ts":
-          `import "../../upstream/server/usage.ts"\nimport "../../upstream/openai/usage.ts"`
+        "styles/chat/render.ts": `import "../../upstream/server/usage.ts"\nimport "../../upstream/openai/usage.ts"`
       }),
       [
-        "src/contracts/chat/writeReply.ts:2: a style may not import a driver (src/upstream/openai/usage.ts)",
+        "src/styles/chat/render.ts:2: a style may not import a driver (src/upstream/openai/usage.ts)",
         "src/upstream/generate/driver.ts:1: a driver may not import another one (src/upstream/openai/usage.ts)"
+      ]
+    )
+  })
+
+  it("keeps contracts apart, but for what they share, and from the sieve's readers", () => {
+    assert.deepStrictEqual(
+      violationsIn({
+        "contracts/chat/facts.ts": `import "../messages/facts.ts"\nimport "../shared/facts.ts"\nimport "../Contract.ts"`,
+        "contracts/messages/facts.ts": `import "../../sieve/engine.ts"\nimport "../../sieve/history.ts"`,
+        "contracts/shared/facts.ts": `import "../chat/schema.ts"`,
+        "contracts/chat/schema.ts": "export {}",
+        "contracts/Contract.ts": "export {}",
+        "contracts/contracts.ts": `import "./chat/facts.ts"\nimport "./messages/facts.ts"`,
+        "sieve/engine.ts": "export {}",
+        "sieve/history.ts": "export {}"
+      }),
+      [
+        "src/contracts/chat/facts.ts:1: a contract may not import another one (src/contracts/messages/facts.ts)",
+        "src/contracts/messages/facts.ts:1: a contract may not import the sieve's readers (src/sieve/engine.ts)",
+        "src/contracts/shared/facts.ts:1: a contract may not import another one (src/contracts/chat/schema.ts)"
       ]
     )
   })
@@ -126,7 +144,7 @@ describe("floors", () => {
       violationsIn({
         "styles/chat/Api.ts": `import "../messages/Api.ts"\nimport "../shared/usage.ts"\nimport "../Style.ts"`,
         "styles/messages/Api.ts": `import "./render.ts"`,
-        "contracts/messages/writeReply.ts": "export {}",
+        "styles/messages/render.ts": "export {}",
         "styles/shared/usage.ts": "export {}",
         "styles/Style.ts": "export {}"
       }),

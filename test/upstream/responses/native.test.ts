@@ -243,7 +243,7 @@ describe("a request", () => {
   it("has the vendor's form where only the gateway reads another one", async () => {
     server.answer(() => said("Hello"))
     const parameters = { type: "object", properties: {} }
-    await ask({
+    await post({
       messages: [{ role: "user", content: "Hi" }],
       stop: ["END"],
       tools: [{ type: "function", function: { name: "f", parameters } }],
