@@ -4,6 +4,7 @@ import type { AccountPool, Lease } from "../accounts/Accounts.ts"
 import type { TurnMemory } from "../accounts/Lease.ts"
 import type { Threads } from "../accounts/Threads.ts"
 import { readThread, threadText } from "../accounts/threadText.ts"
+import { cachingOf } from "../contracts/contracts.ts"
 import { catalogueOf } from "../domain/catalogue.ts"
 import { isServer } from "../domain/protocols.ts"
 import type { Target } from "../domain/routes.ts"
@@ -27,9 +28,6 @@ import { sessionKey } from "./conversationKey.ts"
 import { lifetimeIn } from "./stickiness.ts"
 
 const measure: TextMeasure = { sum: crc32, bytes: (text) => Buffer.byteLength(text) }
-
-/** Tokens from which a server keeps a prompt, unless settings or facts say it. Source: the vendors' documents on prompt caching. */
-const leastOf = (driver: string): number => driver === "generate" ? 2_048 : 1_024
 
 /** What the watch needs beside the request. */
 export interface CacheWatchOptions {
@@ -93,7 +91,7 @@ export class CacheWatch {
     const { accounts, now, threads } = this.#options
     const entry = config.upstreams.get(upstream)
     const fact = catalogueOf(config).ofTarget(target).prompt_cache_min_tokens?.value
-    this.least = entry?.prompt_cache.min_tokens ?? fact ?? leastOf(entry?.driver ?? "")
+    this.least = entry?.prompt_cache.min_tokens ?? fact ?? cachingOf(entry?.driver ?? "").least
     this.#answerer = { upstream, model: target.model.id, account }
     const last = this.#memory?.last
     const seen = last === undefined ? undefined : readThread(last, this.#behind())

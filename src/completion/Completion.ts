@@ -196,7 +196,7 @@ export class Completion extends Context.Service<Completion, {
         const { caller: { owner }, config: { upstreams }, conversation, model: { targets } } = input
         // Only servers have such fields.
         const lookUpFor = (targets: ReadonlyArray<Target>) =>
-          targets.some(({ upstream }) => isServer(upstreams.get(upstream)?.driver ?? "embedded"))
+          targets.some(({ upstream }) => isServer(upstreams.get(upstream)?.driver ?? ""))
             ? sealed.lookUp(owner, conversation)
             : undefined
         const lookUp = lookUpFor(targets)

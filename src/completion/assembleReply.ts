@@ -2,6 +2,8 @@
  * Assembles the canonical reply from upstream events, by a machine of three stages that runs once per network chunk: serialize
  * the calls, filter the text, finish with usage.
  */
+import type { ContractFacts } from "../contracts/Contract.ts"
+import { contractOfStyle, contracts } from "../contracts/contracts.ts"
 import type { ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import { isOrderedPlace } from "../domain/replyExtras.ts"
 import type { Meter } from "../domain/stream/cooperative.ts"
@@ -10,7 +12,6 @@ import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { type FilterOptions, filterText } from "./filterText.ts"
 import { type FinishMachine, finishMachine, type FinishOptions, type UsageSoFar } from "./finishMachine.ts"
-import { translatedFor } from "./foreignExtras.ts"
 import type { ReplyPart } from "./ReplyPart.ts"
 import { serializeToolCalls } from "./serializeToolCalls.ts"
 import type { PolicyMachine } from "./toolPolicy.ts"
@@ -111,7 +112,8 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   readonly #policy: PolicyMachine | undefined
   readonly #budget: RequestBudget
   readonly #assembled: Array<ReplyEvent> = []
-  readonly #options: TurnOptions
+  readonly #contract: ContractFacts | undefined
+  readonly #most: number | undefined
 
   constructor(
     assembly: ReplyMachine,
@@ -122,7 +124,8 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     this.#assembly = assembly
     this.#policy = policy
     this.#budget = budget
-    this.#options = options
+    this.#contract = contractOfStyle(options.style)
+    this.#most = options.most
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
@@ -131,12 +134,14 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
-    const translated = event._tag === "UpstreamExtra" ? translatedFor(this.#options.style, event) : undefined
+    const translated = event._tag === "UpstreamExtra" && event.family !== this.#contract?.name
+      ? contracts[event.family].elsewhere(event)
+      : undefined
     if (translated !== undefined) return translated.forEach((each) => this.push(each, out))
     const assembly = this.#assembly
     const budget = this.#budget
     const policy = this.#policy
-    const { most } = this.#options
+    const most = this.#most
     const hasContent = isContent(event)
     if (budget.isEmpty && hasContent) budget.isEmpty = false
     const to = policy === undefined ? out : this.#assembled

@@ -14,10 +14,10 @@ import type { ModelLimits } from "../accounts/Lease.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { pause } from "../config/clock/retry.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
+import { contractOfDriver, contractOfStyle } from "../contracts/contracts.ts"
 import type { Classification } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { errorOfTries, errorWithoutAccount, shareOfTime } from "../domain/nextTry.ts"
-import type { DriverName } from "../domain/protocols.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { Attempt, type AttemptWork, leaseTarget } from "./Attempt.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
@@ -87,15 +87,11 @@ const able = <B, A>(
   return work.fitting(work.windowsOf(able)).map((place) => able[place]!)
 }
 
-/** The drivers of the vendor whose login a caller of a style may have. */
-const ownDrivers = new Map<string | undefined, ReadonlyArray<DriverName>>([
-  ["chat", ["openai", "responses"]],
-  ["responses", ["openai", "responses"]],
-  ["embeddings", ["openai", "responses"]],
-  ["carried", ["openai", "responses"]],
-  ["messages", ["messages"]],
-  ["generate", ["generate"]]
-])
+/** True if the logins of a style's clients belong to the vendor of a driver's server. */
+const isOfVendor = (style: string | undefined, driver: string): boolean => {
+  const contract = contractOfStyle(style)
+  return contract !== undefined && contractOfDriver(driver)?.vendor === contract.vendor
+}
 
 /** Whose credential an upstream gets for a request; `undefined` if it takes none that the request has. */
 const credentialFor = (
@@ -104,7 +100,7 @@ const credentialFor = (
   upstream: Pick<UpstreamConfig, "credential" | "driver"> | undefined
 ): "account" | "login" | undefined => {
   if (upstream === undefined || upstream.credential === "account" || caller._tag === "Direct") return "account"
-  const isOwn = caller.login !== undefined && ownDrivers.get(style)?.includes(upstream.driver) === true
+  const isOwn = caller.login !== undefined && isOfVendor(style, upstream.driver)
   return isOwn ? "login" : upstream.credential === "either" ? "account" : undefined
 }
 

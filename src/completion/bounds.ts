@@ -3,15 +3,14 @@
  * the vendor's tools. A request without a bound is refused with the field to set.
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import type { MostUsed } from "../domain/bill.ts"
+import { contracts } from "../contracts/contracts.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateTokens, withMargin } from "../domain/estimateTokens.ts"
 import { GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { inputImagesOf } from "../domain/inputImages.ts"
-import { isRecord, type JsonRecord } from "../domain/json.ts"
 import { outputFault } from "../domain/outputFields.ts"
 import type { Route, Target } from "../domain/routes.ts"
-import { type FamilyName, isWholeFor } from "../domain/VendorFields.ts"
+import { isWholeFor, type VendorFields } from "../domain/VendorFields.ts"
 import { reminder } from "../sieve/declaration.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import type { Bound } from "../usage/keyRules.ts"
@@ -32,68 +31,22 @@ const limitOf = ({ sampling: { maxCompletionTokens, maxTokens } }: Conversation)
 const limitOfEntry = ({ upstreams }: GatewayConfig, { model, upstream }: Target): number | undefined =>
   upstreams.get(upstream)?.models.find(({ id }) => id === model.id)?.max_tokens
 
+/** A whole request of a contract with its limit of output. */
+const withLimitOf = (request: VendorFields, limit: number): VendorFields => ({
+  ...request,
+  fields: { ...request.fields, [contracts[request.vendor].words.outputLimit]: limit }
+})
+
 /** The conversation with the limit of output of a target's entry, unless its caller has one. */
 export const withLimit = (conversation: Conversation, config: GatewayConfig, target: Target): Conversation => {
   const maxTokens = limitOfEntry(config, target)
   if (maxTokens === undefined || limitOf(conversation) !== undefined) return conversation
   const { vendorFields } = conversation
   // A server of the contract gets the request as its caller wrote it.
-  const own = isWholeFor(conversation, "responses") && vendorFields !== undefined
-    ? { vendorFields: { ...vendorFields, fields: { ...vendorFields.fields, max_output_tokens: maxTokens } } }
+  const own = vendorFields?.wholeElement === true
+    ? { vendorFields: withLimitOf(vendorFields, maxTokens) }
     : {}
   return { ...conversation, ...own, sampling: { ...conversation.sampling, maxTokens } }
-}
-
-/** The types of tools of the Responses contract that the caller runs; some in one form alone. */
-const callersTypes: ReadonlySet<unknown> = new Set([
-  "function",
-  "custom",
-  "namespace",
-  "local_shell",
-  "apply_patch",
-  "computer",
-  "computer_use_preview"
-])
-
-const isCallers = ({ environment, execution, type }: JsonRecord): boolean =>
-  callersTypes.has(type) || (type === "tool_search" && execution === "client") ||
-  (type === "shell" && (!isRecord(environment) || (environment["type"] ?? "local") === "local"))
-
-/** The name by which bills count the calls of a tool of the Responses contract. */
-const billedName = ({ type }: JsonRecord): string =>
-  typeof type !== "string" ? "" : type.startsWith("web_search") ? "web_search" : type
-
-const isCount = (value: unknown): value is number => typeof value === "number" && Number.isInteger(value) && value >= 0
-
-const unbounded = (field: string, what: string): GatewayError =>
-  invalidRequest(
-    `${field}: a strict limit or budget applies, and the calls of the vendor's tool need a bound; ${what}`,
-    field
-  )
-
-/** The most calls of the vendor's tools that a driver of a family sends. */
-const callsOf = (
-  conversation: Conversation,
-  family: FamilyName | undefined
-): NonNullable<MostUsed["tools"]> | GatewayError => {
-  if (isWholeFor(conversation, "responses") && family === "responses") {
-    const { max_tool_calls: calls, tools } = conversation.vendorFields?.fields ?? {}
-    const names = (Array.isArray(tools) ? tools : []).filter(isRecord).filter((tool) => !isCallers(tool)).map(
-      billedName
-    )
-    if (names.length === 0) return []
-    return isCount(calls) ? [{ names, calls }] : unbounded("max_tool_calls", "set it")
-  }
-  const found: Array<{ readonly names: ReadonlyArray<string>; readonly calls: number }> = []
-  for (const { index, vendorFields: { fields, vendor } } of conversation.vendorTools ?? []) {
-    if (vendor !== family || fields["type"] === "custom") continue
-    const field = `tools[${index}]`
-    if (vendor !== "messages") return unbounded(field, "its contract has none: leave the tool out")
-    const calls = fields["max_uses"]
-    if (!isCount(calls)) return unbounded(`${field}.max_uses`, "set it")
-    found.push({ names: [String(fields["name"])], calls })
-  }
-  return found
 }
 
 /** Texts of the body that may choose a factor of the price. */
@@ -153,7 +106,7 @@ export const boundsOf = (
     const completionTokens = mostOutput(input, limited, driver)
     const fault = outputFault(outputs, completionTokens)
     if (fault !== undefined) return fault
-    const tools = callsOf(conversation, driver.family)
+    const tools = driver.family === undefined ? [] : contracts[driver.family].callBounds(conversation)
     if (tools instanceof GatewayError) return tools
     const { toolChoice } = conversation
     // A reply without the demanded call is asked for again.

@@ -8,7 +8,7 @@ import { markerMachine } from "../domain/stream/referenceMarkers.ts"
 import { stopMachine, type StopSequences } from "../domain/stream/stopSequences.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import { clear, type HoldingMachine } from "../domain/stream/transducer.ts"
-import { UpstreamExtra } from "../domain/UpstreamEvent.ts"
+import { commonWords, UpstreamExtra } from "../domain/UpstreamEvent.ts"
 import type { Sieve } from "../sieve/sieve.ts"
 import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 
@@ -142,7 +142,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     clear(this.#content)
   }
   #changed(out: Array<ReplyPart>): void {
-    if (this.#hasLogprobs && !this.#isChanged) out.push(UpstreamExtra("openai", "choice", { logprobs: null }))
+    if (this.#hasLogprobs && !this.#isChanged) out.push(UpstreamExtra(commonWords, "choice", { logprobs: null }))
     this.#isChanged = true
   }
   #toStop(piece: string, out: Array<ReplyPart>): void {

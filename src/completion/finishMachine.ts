@@ -2,6 +2,7 @@
  * Makes the reply events of a reply's parts: numbers the calls, enforces their limit, counts and estimates tokens, and determines
  * the finish reason.
  */
+import { contracts } from "../contracts/contracts.ts"
 import { TokenCounter, withMargin } from "../domain/estimateTokens.ts"
 import type { JsonFields } from "../domain/json.ts"
 import { collectSeals } from "../domain/makers.ts"
@@ -203,8 +204,9 @@ class ReplyFinisher implements FinishMachine {
     if (isEventPlace(at)) return this.#event(part, out)
     if (isContentPlace(at)) return this.#content(part, out)
     if (at === "reasoning") {
-      if (family === "messages") this.#keepDetails({ thinking_blocks: [value] })
-      if (family === "responses") this.#keepItem(value)
+      const kept = contracts[family].keptReasoning(value)
+      if (kept?._tag === "Details") this.#keepDetails(kept.fields)
+      else if (kept?._tag === "Item") this.#keepItem(kept.item)
       if (!this.#options.showReasoning) return
     }
     if (this.#hasShown) out.push(Reply.ReplyExtra(family, at, value))

@@ -10,6 +10,7 @@ import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { isDirect } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { contracts } from "../contracts/contracts.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
@@ -200,9 +201,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         const turn = (events: Stream.Stream<UpstreamEvent, UpstreamFailure>) =>
           sealed.isShared ? writes.before(assembled(events)) : assembled(events)
         const estimate = estimateCooperatively(conversation)
-        // Servers of this family leave out a count of 0.
-        const isCacheReported = () =>
-          driver.family === "generate" ? assembly.promptReported() : assembly.cacheReported()
+        const leavesZeroOut = driver.family !== undefined && contracts[driver.family].leavesZeroOut
+        const isCacheReported = () => leavesZeroOut ? assembly.promptReported() : assembly.cacheReported()
         if (isLate) {
           const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))
           return Effect.succeed({ id, events: turn(counting(events)), isOver, isCacheReported })

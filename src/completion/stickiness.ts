@@ -3,16 +3,16 @@
  */
 import type { Stickiness } from "../accounts/Lease.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
+import { cachingOf } from "../contracts/contracts.ts"
 import { isServer } from "../domain/protocols.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
 import { isContinued, sessionKey, turnsKey } from "./conversationKey.ts"
 
-/**
- * Milliseconds that a server keeps a prompt after its last use; `hasHour` if a messages server has written it for an hour. Source: the
- * vendors' documents on prompt caching.
- */
-export const lifetimeIn = ({ driver, prompt_cache: { mark_ttl, ttl } }: UpstreamConfig, hasHour = false): number =>
-  1000 * (ttl ?? (driver === "messages" && mark_ttl === "5m" && !hasHour ? 300 : 3_600))
+/** Milliseconds that a server keeps a prompt after its last use; `hasHour` if the server has written it for an hour. */
+export const lifetimeIn = ({ driver, prompt_cache: { mark_ttl, ttl } }: UpstreamConfig, hasHour = false): number => {
+  const { lifetime, markedLifetime } = cachingOf(driver)
+  return 1000 * (ttl ?? (mark_ttl === "5m" && !hasHour ? markedLifetime : lifetime))
+}
 
 /** The names of the upstreams that have a choice of accounts, for each configuration. */
 const pooled = new WeakMap<GatewayConfig["accounts"], ReadonlySet<string>>()

@@ -2,20 +2,23 @@
  * The parts of a request that the driver of an attempt does not send: noted for the caller, or refused if the reply would be of
  * another kind without them.
  */
+import type { RequestWords } from "../contracts/Contract.ts"
+import { contractOfStyle, contracts } from "../contracts/contracts.ts"
 import type { BodyVendorFields } from "../contracts/shared/BodyVendorFields.ts"
 import { ignorableFields, isRequired } from "../contracts/shared/chatFields.ts"
-import type { Conversation, Part, Sampling, Thinking, ToolDeclaration, Turn } from "../domain/Conversation.ts"
+import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Conversation.ts"
 import type { VendorInputs } from "../domain/Embeddings.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { commonWords } from "../domain/UpstreamEvent.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
-import { isWholeFor, type VendorFields } from "../domain/VendorFields.ts"
+import { isWholeFor } from "../domain/VendorFields.ts"
 import type { Driver, Sends } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
-/** The limits of output, with their fields in chat completions. */
-const limitNames = { maxTokens: "max_tokens", maxCompletionTokens: "max_completion_tokens" } as const
+/** The limits of output. */
+const limitKeys = ["maxTokens", "maxCompletionTokens"] as const
 
 /** Parameters that a driver without sampling leaves to its upstream, with their fields in the styles but content generation. */
 const samplingFields = {
@@ -26,19 +29,13 @@ const samplingFields = {
   presencePenalty: "presence_penalty",
   frequencyPenalty: "frequency_penalty",
   logitBias: "logit_bias"
-} as const satisfies { readonly [Key in Exclude<keyof Sampling, keyof typeof limitNames>]: string }
-const limitKeys = Object.keys(limitNames) as ReadonlyArray<keyof typeof limitNames>
+} as const satisfies { readonly [Key in Exclude<keyof Sampling, typeof limitKeys[number]>]: string }
 
-/** The field of the limit by style, where it is another one. */
-const limitFields: ReadonlyMap<string | undefined, string> = new Map([
-  ["responses", "max_output_tokens"],
-  ["messages", "max_tokens"],
-  ["generate", "generationConfig.maxOutputTokens"]
-])
+/** The words of requests by a style. An app's own style has those of chat completions. */
+const wordsOf = (style: string | undefined): RequestWords => (contractOfStyle(style) ?? contracts[commonWords]).words
 
 /** The field of the limit of output in a style. */
-export const limitField = (style: string | undefined): string =>
-  limitFields.get(style) ?? limitNames.maxCompletionTokens
+export const limitField = (style: string | undefined): string => wordsOf(style).outputLimit
 
 const samplingKeys = Object.keys(samplingFields) as ReadonlyArray<keyof typeof samplingFields>
 
@@ -51,24 +48,16 @@ const noteUnsampled = (
 ): void => {
   const { sampling } = conversation
   const { leastOutput = 0 } = sends
+  const words = wordsOf(style)
   for (const key of limitKeys) {
     if ((sampling[key] ?? Infinity) >= leastOutput || sends.sampling?.(key, model, conversation) === true) continue
-    noteIgnored(stats, limitFields.get(style) ?? limitNames[key])
+    noteIgnored(stats, words.limitPath(key))
   }
   for (const key of samplingKeys) {
     if (sampling[key] === undefined || sends.sampling?.(key, model, conversation) === true) continue
-    noteIgnored(stats, style === "generate" ? `generationConfig.${key}` : samplingFields[key])
+    noteIgnored(stats, words.samplingPath(key, samplingFields[key]))
   }
 }
-
-/** By style: the fields that ask for what a server knows by another name. */
-const saidFields: ReadonlyMap<string | undefined, ReadonlyMap<string, string>> = new Map([
-  ["responses", new Map([["verbosity", "text.verbosity"], ["logprobs", "include"]])],
-  [
-    "generate",
-    new Map([["logprobs", "generationConfig.responseLogprobs"], ["top_logprobs", "generationConfig.logprobs"]])
-  ]
-])
 
 const all = () => true
 
@@ -93,9 +82,9 @@ export const noteUnpassed = (
   sendsVendorFields?: Sends["vendorFields"],
   conversation?: Conversation
 ): GatewayError | undefined => {
-  const saidAs = saidFields.get(style)
+  const { paths } = wordsOf(style)
   for (const name of Object.keys(fields)) {
-    const said = saidAs?.get(name) ?? name
+    const said = paths.get(name) ?? name
     if (sends.fields?.(name, conversation) === true || sendsVendorFields?.(said.split(".", 1)[0]!, "") === true) {
       continue
     }
@@ -162,36 +151,6 @@ export const noteUnsent = (
   return noteUnsentFields(conversation, request, driver)
 }
 
-const ownFieldsOf = (
-  { vendorFields }: { readonly vendorFields?: VendorFields | undefined }
-): VendorFields["fields"] | undefined => vendorFields?.vendor === "messages" ? vendorFields.fields : undefined
-
-const isDeferred = (tool: ToolDeclaration): boolean => ownFieldsOf(tool)?.["defer_loading"] === true
-
-/** The names in the references to tools, in their order. */
-const referenced = ({ turns }: Conversation): ReadonlySet<unknown> =>
-  new Set(
-    turns.flatMap(({ parts }) => parts).flatMap((part) => part._tag === "Result" ? part.content : [])
-      .map(ownFieldsOf).filter((fields) => fields?.["type"] === "tool_reference").map((fields) => fields?.["tool_name"])
-  )
-
-/**
- * The tools that a server of another family than messages gets: deferred ones once a reference names them, behind the others and in the
- * order of the references, so that the beginning of the prompt stays. All, where the vendor's tool search would find them.
- */
-const declaredElsewhere = (conversation: Conversation): ReadonlyArray<ToolDeclaration> => {
-  const { toolChoice, tools, vendorTools = [] } = conversation
-  const isSearched = vendorTools.some((tool) => String(ownFieldsOf(tool)?.["type"]).startsWith("tool_search_tool"))
-  if (isSearched || toolChoice._tag === "Required" || !tools.some(isDeferred)) return tools
-  const isForced = ({ name }: ToolDeclaration) => toolChoice._tag === "Function" && toolChoice.name === name
-  const names = referenced(conversation)
-  const loaded = [...names].flatMap((name) => tools.filter((tool) => tool.name === name && isDeferred(tool)))
-  return [
-    ...tools.filter((tool) => !isDeferred(tool) || (isForced(tool) && !names.has(tool.name))),
-    ...loaded
-  ]
-}
-
 const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text === "" && part.vendorFields !== undefined
 
 /**
@@ -206,5 +165,5 @@ export const forDriver = (conversation: Conversation, { family }: Pick<Driver, "
     const parts = turn.parts.filter((part) => !isForOthers(part))
     return parts.length === 0 ? [] : [{ ...turn, parts }]
   })
-  return { ...conversation, turns: spoken, tools: declaredElsewhere(conversation) }
+  return { ...conversation, turns: spoken, tools: contracts[bodyVendorFields.vendor].declaredElsewhere(conversation) }
 }

@@ -4,6 +4,7 @@
 import type { JsonFields } from "./json.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "./ReplyEvent.ts"
 import { ExtraFold, isEventPlace, type ReplyExtras } from "./replyExtras.ts"
+import { commonWords } from "./UpstreamEvent.ts"
 import type { FamilyName } from "./VendorFields.ts"
 
 /** A part of a reply; adjacent text, and adjacent reasoning, is one block. */
@@ -76,7 +77,7 @@ export const foldReply = (): ReplyFold => {
     if (at === "reasoning" || at === "block") {
       close()
       blocks.push({ _tag: "Extra", family, at, value })
-    } else if (family === "openai") {
+    } else if (family === commonWords) {
       extras ??= new ExtraFold()
       extras.push({ at, value })
     } else {

@@ -122,7 +122,8 @@ describe("floors", () => {
   it("keeps contracts apart, but for what they share, and from the sieve's readers", () => {
     assert.deepStrictEqual(
       violationsIn({
-        "contracts/chat/facts.ts": `import "../messages/facts.ts"\nimport "../shared/facts.ts"\nimport "../Contract.ts"`,
+        "contracts/chat/facts.ts":
+          `import "../messages/facts.ts"\nimport "../shared/facts.ts"\nimport "../Contract.ts"`,
         "contracts/messages/facts.ts": `import "../../sieve/engine.ts"\nimport "../../sieve/history.ts"`,
         "contracts/shared/facts.ts": `import "../chat/schema.ts"`,
         "contracts/chat/schema.ts": "export {}",

@@ -5,7 +5,7 @@ import { chunkDecoder as openaiDecoder } from "../../src/contracts/chat/readRepl
 import { chunkDecoder as generateDecoder } from "../../src/contracts/generate/readReply.ts"
 import { eventDecoder as messagesDecoder } from "../../src/contracts/messages/readReply.ts"
 import { eventDecoder as responsesDecoder } from "../../src/contracts/responses/readReply.ts"
-import { type ChunkDecoder } from "../../src/contracts/shared/ChunkDecoder.ts"
+import type { ChunkDecoder } from "../../src/contracts/shared/ChunkDecoder.ts"
 import { serverCostOf } from "../../src/contracts/shared/usageDetails.ts"
 import { defaultLimits } from "../../src/domain/limits.ts"
 import type { PartialUsage, UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"

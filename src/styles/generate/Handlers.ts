@@ -9,7 +9,7 @@ import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { decodeGenerate, showsThoughts } from "../../contracts/generate/readRequest.ts"
-import { type EmbedContentRequest } from "../../contracts/generate/schema.ts"
+import type { EmbedContentRequest } from "../../contracts/generate/schema.ts"
 import { audioTypeOf } from "../../contracts/generate/translated.ts"
 import {
   generateFailure,

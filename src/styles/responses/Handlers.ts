@@ -15,7 +15,7 @@ import { runCooperatively, startCooperatively } from "../../config/clock/coopera
 import { responseId, responseSeed } from "../../contracts/responses/ids.ts"
 import type { Item } from "../../contracts/responses/items.ts"
 import { responseInfo } from "../../contracts/responses/responseText.ts"
-import { type ResponseRequest } from "../../contracts/responses/schema.ts"
+import type { ResponseRequest } from "../../contracts/responses/schema.ts"
 import { responseFrames } from "../../contracts/responses/writeReply.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { Maker } from "../../domain/makers.ts"

@@ -1,18 +1,17 @@
 /**
- * What servers say beyond text and calls, in the words that all styles read. Of a content-generation server: pictures, citations, and
- * code that the vendor ran. The rest is seen in the request's record.
+ * What a content-generation server says beyond text and calls, in the words that all contracts read: pictures, citations, and code that the
+ * vendor ran. The rest is seen in the request's record.
  */
-import type { Json, JsonFields } from "../domain/json.ts"
-import { isFields } from "../domain/replyExtras.ts"
-import { type UpstreamEvent, UpstreamExtra, UpstreamText } from "../domain/UpstreamEvent.ts"
-import type { FamilyName } from "../domain/VendorFields.ts"
+import type { Json, JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
+import { commonWords, type UpstreamEvent, UpstreamExtra, UpstreamText } from "../../domain/UpstreamEvent.ts"
 
 const stringOf = (value: Json | undefined): string => typeof value === "string" ? value : ""
 
 const listOf = (value: Json | undefined): ReadonlyArray<Json> => Array.isArray(value) ? value : []
 
 const imagesOf = (url: string): UpstreamEvent =>
-  UpstreamExtra("openai", "message", { images: [{ type: "image_url", image_url: { url } }] })
+  UpstreamExtra(commonWords, "message", { images: [{ type: "image_url", image_url: { url } }] })
 
 const mediaOf = ({ data, fileUri, mimeType }: JsonFields): UpstreamEvent => {
   const type = stringOf(mimeType)
@@ -54,21 +53,10 @@ const citationsOf = (grounding: JsonFields): ReadonlyArray<Json> => {
   })
 }
 
-/** The events of other styles for an event of a content-generation server. */
-const fromGenerate = ({ at, value }: UpstreamExtra): ReadonlyArray<UpstreamEvent> => {
+/** The events that clients of other contracts get for an event of this one. */
+export const inCommonWords = ({ at, value }: UpstreamExtra): ReadonlyArray<UpstreamEvent> => {
   if (at === "block") return blockOf(value)
   const grounding = at === "choice" ? value["groundingMetadata"] : undefined
   const annotations = isFields(grounding) ? citationsOf(grounding) : []
-  return annotations.length === 0 ? [] : [UpstreamExtra("openai", "message", { annotations })]
+  return annotations.length === 0 ? [] : [UpstreamExtra(commonWords, "message", { annotations })]
 }
-
-/** By family: the events of styles that do not have its words. */
-const translations: { readonly [Name in FamilyName]?: (event: UpstreamExtra) => ReadonlyArray<UpstreamEvent> } = {
-  generate: fromGenerate
-}
-
-/** The events that a style gets for an extra event; `undefined` if it gets the event itself. */
-export const translatedFor = (
-  style: string | undefined,
-  event: UpstreamExtra
-): ReadonlyArray<UpstreamEvent> | undefined => event.family === style ? undefined : translations[event.family]?.(event)

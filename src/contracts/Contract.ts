@@ -1,0 +1,72 @@
+/**
+ * What the gateway asks of a contract beside reading and writing it. Each contract answers in its `facts.ts`; `contracts.ts` lists them all.
+ * No other folder compares names of contracts.
+ */
+import type { MostUsed } from "../domain/bill.ts"
+import type { Conversation, Sampling } from "../domain/Conversation.ts"
+import type { ErrorFamily } from "../domain/errorBody.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
+import type { Json, JsonFields } from "../domain/json.ts"
+import type { ExtraPlace } from "../domain/replyExtras.ts"
+import type { UpstreamEvent, UpstreamExtra } from "../domain/UpstreamEvent.ts"
+import type { FamilyName } from "../domain/VendorFields.ts"
+
+/** What of a value has a place in a reply: all of it, what a function says, or some fields. */
+export type Shown = true | ((value: Json) => boolean) | { readonly [field: string]: Shown }
+
+/** The fields of a server's reply that have a place, by name. */
+export type ShownFields = { readonly [field: string]: Shown }
+
+/** The same, by the part of the reply that the fields belong to. */
+export type ShownPlaces = { readonly [At in ExtraPlace]?: ShownFields }
+
+/** How a server of the contract keeps prompts. Source: the vendors' documents on prompt caching. */
+export interface PromptCaching {
+  /** Tokens from which a prompt is kept. */
+  readonly least: number
+  /** Seconds that a prompt is kept after its last use, and those of one that the gateway marks for a short time. */
+  readonly lifetime: number
+  readonly markedLifetime: number
+}
+
+/** How requests of the contract say limits and sampling. */
+export interface RequestWords {
+  /** The path of the limit of output that a client is told to set. */
+  readonly outputLimit: string
+  /** The path of a field of the limit. A contract with one field has it for both. */
+  readonly limitPath: (key: "maxTokens" | "maxCompletionTokens") => string
+  /** The path of a sampling parameter; `name` is what most contracts call it. */
+  readonly samplingPath: (key: keyof Sampling, name: string) => string
+  /** The paths of fields that servers know by another name, by that name. */
+  readonly paths: ReadonlyMap<string, string>
+}
+
+/** What a block of sealed reasoning leaves for the calls that follow it: fields, or an item of its own. */
+export type KeptReasoning =
+  | { readonly _tag: "Details"; readonly fields: JsonFields }
+  | { readonly _tag: "Item"; readonly item: JsonFields }
+
+/** The most calls of the tools that a server runs, by their names in bills; or why they have no bound. */
+export type CallBounds = NonNullable<MostUsed["tools"]> | GatewayError
+
+/** The facts of a contract. */
+export interface ContractFacts {
+  /** The name by which elements and events of the contract are marked. */
+  readonly name: FamilyName
+  /** Contracts of one vendor share the form of errors, and the logins of their clients. */
+  readonly vendor: ErrorFamily
+  readonly caching: PromptCaching
+  readonly words: RequestWords
+  /** A client of the contract gets every field of an OpenAI-compatible server's reply. Otherwise, those that have a place in its own. */
+  readonly shows: ShownPlaces | "all"
+  /** Servers of the contract leave out a count of 0, so that a count of the prompt says how much came from a cache. */
+  readonly leavesZeroOut: boolean
+  /** What sealed reasoning leaves for later calls; `undefined` if nothing. */
+  readonly keptReasoning: (value: JsonFields) => KeptReasoning | undefined
+  /** The events that clients of other contracts get for an event of the contract alone; `undefined` if they get the event itself. */
+  readonly elsewhere: (event: UpstreamExtra) => ReadonlyArray<UpstreamEvent> | undefined
+  /** The tools of a client's conversation that servers of other contracts get. */
+  readonly declaredElsewhere: (conversation: Conversation) => Conversation["tools"]
+  /** The most calls of the vendor's tools in a conversation that a server of the contract gets. */
+  readonly callBounds: (conversation: Conversation) => CallBounds
+}

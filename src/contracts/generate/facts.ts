@@ -1,0 +1,33 @@
+/** Facts of the content-generation contract (https://ai.google.dev/api/generate-content). */
+import type { ContractFacts, ShownFields } from "../Contract.ts"
+import { noBounds, shownInMessage, shownLogprobs, usualCaching } from "../shared/facts.ts"
+import { inCommonWords } from "./inCommonWords.ts"
+
+const name = "generate"
+
+const ofOtherKinds: ShownFields = { audio_tokens: true, image_tokens: true, video_tokens: true, text_tokens: true }
+
+export const generateFacts: ContractFacts = {
+  name,
+  vendor: "generate",
+  caching: { least: 2_048, lifetime: usualCaching.lifetime, markedLifetime: usualCaching.lifetime },
+  words: {
+    outputLimit: "generationConfig.maxOutputTokens",
+    limitPath: () => "generationConfig.maxOutputTokens",
+    samplingPath: (key) => `generationConfig.${key}`,
+    paths: new Map([
+      ["logprobs", "generationConfig.responseLogprobs"],
+      ["top_logprobs", "generationConfig.logprobs"]
+    ])
+  },
+  shows: {
+    choice: shownLogprobs,
+    message: { ...shownInMessage, audio: { transcript: true, data: true } },
+    usage: { prompt_tokens_details: ofOtherKinds, completion_tokens_details: ofOtherKinds }
+  },
+  leavesZeroOut: true,
+  keptReasoning: () => undefined,
+  elsewhere: inCommonWords,
+  declaredElsewhere: ({ tools }) => tools,
+  callBounds: noBounds(name)
+}

@@ -1,0 +1,37 @@
+/** Facts of the messages contract (https://docs.anthropic.com/en/api/messages). */
+import type { MostUsed } from "../../domain/bill.ts"
+import type { Conversation } from "../../domain/Conversation.ts"
+import type { CallBounds, ContractFacts } from "../Contract.ts"
+import { isCount, shownInMessage, unboundedCalls, usualCaching } from "../shared/facts.ts"
+import { declaredElsewhere } from "./deferredTools.ts"
+
+const name = "messages"
+
+const callBounds = ({ vendorTools = [] }: Conversation): CallBounds => {
+  const found: Array<NonNullable<MostUsed["tools"]>[number]> = []
+  for (const { index, vendorFields: { fields, vendor } } of vendorTools) {
+    if (vendor !== name || fields["type"] === "custom") continue
+    const calls = fields["max_uses"]
+    if (!isCount(calls)) return unboundedCalls(`tools[${index}].max_uses`, "set it")
+    found.push({ names: [String(fields["name"])], calls })
+  }
+  return found
+}
+
+export const messagesFacts: ContractFacts = {
+  name,
+  vendor: "messages",
+  caching: { ...usualCaching, markedLifetime: 300 },
+  words: {
+    outputLimit: "max_tokens",
+    limitPath: () => "max_tokens",
+    samplingPath: (_, name) => name,
+    paths: new Map()
+  },
+  shows: { chunk: { service_tier: true }, message: shownInMessage },
+  leavesZeroOut: false,
+  keptReasoning: (block) => ({ _tag: "Details", fields: { thinking_blocks: [block] } }),
+  elsewhere: () => undefined,
+  declaredElsewhere,
+  callBounds
+}

@@ -1,0 +1,53 @@
+/** Facts of the Responses contract (https://platform.openai.com/docs/api-reference/responses). */
+import type { Conversation } from "../../domain/Conversation.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import { isWholeFor } from "../../domain/VendorFields.ts"
+import type { CallBounds, ContractFacts } from "../Contract.ts"
+import { isCount, noBounds, shownInMessage, shownLogprobs, unboundedCalls, usualCaching } from "../shared/facts.ts"
+
+const name = "responses"
+
+/** The types of tools that the client runs; some in one form alone. */
+const clientTypes: ReadonlySet<unknown> = new Set([
+  "function",
+  "custom",
+  "namespace",
+  "local_shell",
+  "apply_patch",
+  "computer",
+  "computer_use_preview"
+])
+
+const isClients = ({ environment, execution, type }: JsonRecord): boolean =>
+  clientTypes.has(type) || (type === "tool_search" && execution === "client") ||
+  (type === "shell" && (!isRecord(environment) || (environment["type"] ?? "local") === "local"))
+
+/** The name by which bills count the calls of a tool. */
+const billedName = ({ type }: JsonRecord): string =>
+  typeof type !== "string" ? "" : type.startsWith("web_search") ? "web_search" : type
+
+const callBounds = (conversation: Conversation): CallBounds => {
+  if (!isWholeFor(conversation, name)) return noBounds(name)(conversation)
+  const { max_tool_calls: calls, tools } = conversation.vendorFields?.fields ?? {}
+  const names = (Array.isArray(tools) ? tools : []).filter(isRecord).filter((tool) => !isClients(tool)).map(billedName)
+  if (names.length === 0) return []
+  return isCount(calls) ? [{ names, calls }] : unboundedCalls("max_tool_calls", "set it")
+}
+
+export const responsesFacts: ContractFacts = {
+  name,
+  vendor: "openai",
+  caching: usualCaching,
+  words: {
+    outputLimit: "max_output_tokens",
+    limitPath: () => "max_output_tokens",
+    samplingPath: (_, name) => name,
+    paths: new Map([["verbosity", "text.verbosity"], ["logprobs", "include"]])
+  },
+  shows: { chunk: { service_tier: true }, choice: shownLogprobs, message: shownInMessage },
+  leavesZeroOut: false,
+  keptReasoning: (item) => ({ _tag: "Item", item }),
+  elsewhere: () => undefined,
+  declaredElsewhere: ({ tools }) => tools,
+  callBounds
+}
