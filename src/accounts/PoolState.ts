@@ -9,8 +9,8 @@
  * Rules: behaviour "The pool", spec "Limits". A call costs O(log n) in accounts and waiters; `configure` costs O(n log n),
  * and a call that refuses waiters costs O(log n) for each of them.
  */
+import { triedAfter } from "../domain/statedTime.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
-import { triedAfter } from "./backOff.ts"
 import { AccountOrder, type PoolChoice, type Ranked } from "./choice.ts"
 import { Heap, type HeapEntry, heapEntry } from "./heap.ts"
 import {

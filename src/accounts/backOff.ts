@@ -4,6 +4,7 @@
  * Pure: randomness is an argument. Rule: behaviour "The pool", health.
  */
 import { type AccountHealth, longestRetryAfter } from "../domain/classifyUpstreamFailure.ts"
+import { triedAfter } from "../domain/statedTime.ts"
 
 /** The reason for an account without a key, whose server asks for one. */
 export const keyMissing = "the upstream asks for an API key and none is configured"
@@ -23,9 +24,6 @@ export interface Suspension {
   readonly delay: number
   readonly stated: number
 }
-
-/** Milliseconds after which one request tries an account whose upstream states a longer wait, which may be a mistake of its server. */
-export const triedAfter = 3_600_000
 
 interface BackOff {
   readonly state: Suspension["state"]

@@ -16,10 +16,10 @@ import {
   windowsOfEvent,
   windowsOfHeaders
 } from "../domain/quota.ts"
+import { triedAfter } from "../domain/statedTime.ts"
 import { formatTimestamp } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { AccountQuota } from "./AccountQuota.ts"
-import { triedAfter } from "./backOff.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 
 /** What an answer says of an account's quota. */

@@ -8,6 +8,7 @@
 import type { Classification, FailureClass } from "./classifyUpstreamFailure.ts"
 import type { Windows } from "./fits.ts"
 import { changedError, type GatewayError } from "./GatewayError.ts"
+import { triedAfter } from "./statedTime.ts"
 
 /** Most tries of one target. */
 export const mostTriesOfTarget = 3
@@ -118,7 +119,7 @@ export const errorWithoutAccount = (
     retryAfter === undefined || error.retryAfter === undefined ? [] : [error.retryAfter]
   )
   const least = Math.min(...stated)
-  const isSooner = free !== undefined && free < least - Math.ceil(elapsed) - 1
+  const isSooner = free !== undefined && free < Math.min(least, triedAfter / 1_000) - Math.ceil(elapsed) - 1
   return changedError(last, last.message, stated.length === 0 || isSooner ? free : least)
 }
 

@@ -6,6 +6,9 @@
 /** The longest wait that a server may state, in milliseconds. */
 export const longestWait = 30 * 24 * 3_600_000
 
+/** Milliseconds after which one request tries an account whose upstream states a longer wait, which may be a mistake of its server. */
+export const triedAfter = 3_600_000
+
 /** Unix seconds from 2001 on; no countdown is as long. */
 const leastMoment = 1e9
 
