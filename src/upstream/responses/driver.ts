@@ -105,27 +105,26 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
 
   const caches = cacheNames(options)
 
-  const sayAt = (now: number) =>
-    function*(request: CompletionRequest): Cooperative<CompletionCall> {
-      const { isWhole, model: requested } = request
-      const { model, said } = asked(requested, now)
-      const conversation = caches.named(request)
-      const compacts = conversation.vendorFields?.compacts === true
-      return {
-        model,
-        path: compacts ? "/responses/compact" : "/responses",
-        body: compacts
-          ? yield* compactRequest(model.name, conversation, said)
-          : yield* responsesRequest(model.name, conversation, said, isWhole),
-        headers: { ...headersOf(conversation), ...caches.headers(request) },
-        id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
-        chunks: eventDecoder({
-          passesEvents: isNative(conversation),
-          onThinking: () => thoughts.learn(requested, now),
-          budget: request.budget
-        })
-      }
+  function* say(request: CompletionRequest, now: number): Cooperative<CompletionCall> {
+    const { isWhole, model: requested } = request
+    const { model, said } = asked(requested, now)
+    const conversation = caches.named(request)
+    const compacts = conversation.vendorFields?.compacts === true
+    return {
+      model,
+      path: compacts ? "/responses/compact" : "/responses",
+      body: compacts
+        ? yield* compactRequest(model.name, conversation, said)
+        : yield* responsesRequest(model.name, conversation, said, isWhole),
+      headers: { ...headersOf(conversation), ...caches.headers(request) },
+      id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
+      chunks: eventDecoder({
+        passesEvents: isNative(conversation),
+        onThinking: () => thoughts.learn(requested, now),
+        budget: request.budget
+      })
     }
+  }
 
   const isNative = (conversation: Conversation): boolean => speaks && ownRequest(conversation) !== undefined
 
@@ -212,15 +211,18 @@ export const makeResponsesApi = (client: ServerClient, options: ServerOptions): 
       vendorFields: (name, path) => path !== "" || isOfContract(name) || isPassed(name)
     },
     seals,
-    complete: (request) =>
-      Effect.clockWith((clock: Clock.Clock) => {
-        const now = monotonicMillis(clock)
-        const say = sayAt(now)
-        return Effect.catchIf(client.complete(request, say), (failure) => refusesSeals(request, failure, now), () => {
-          sealless.learn(request.model, now)
-          return client.complete(request, say)
+    complete: (request) => {
+      let askedAt = -Infinity
+      const ask = () =>
+        client.complete(request, (asked, now) => {
+          askedAt = now
+          return say(asked, now)
         })
-      }),
+      return Effect.catchIf(ask(), (failure) => refusesSeals(request, failure, askedAt), () => {
+        sealless.learn(request.model, askedAt)
+        return ask()
+      })
+    },
     countTokens
   }
 }

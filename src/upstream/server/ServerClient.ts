@@ -400,10 +400,10 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     )
   }
 
-  /** Makes the call of a completion, in slices, and sends it. */
+  /** Makes the call of a completion, in slices, and sends it. `now`: monotonic milliseconds. */
   const complete = (
     request: CompletionRequest,
-    say: (request: CompletionRequest) => Cooperative<CompletionCall>
+    say: (request: CompletionRequest, now: number) => Cooperative<CompletionCall>
   ): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
     Effect.flatMapEager(request.credential.token, (token) =>
       Effect.withFiber((fiber) => {
@@ -412,8 +412,12 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         budget.startReply()
         if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
         const clock = fiber.getRef(Clock.Clock)
-        const asked = { ...request, isWhole: isAskedWhole(request, monotonicMillis(clock)) }
-        return Effect.flatMapEager(startCooperatively(say(asked)), (call) => send(asked, token, call, scope, clock))
+        const now = monotonicMillis(clock)
+        const asked = { ...request, isWhole: isAskedWhole(request, now) }
+        return Effect.flatMapEager(
+          startCooperatively(say(asked, now)),
+          (call) => send(asked, token, call, scope, clock)
+        )
       }))
 
   /** Relays a request and waits for the first bytes of the reply. */

@@ -241,7 +241,7 @@ describe("a request", () => {
   })
 
   it("has the vendor's form where only the gateway reads another one", async () => {
-    server.answer(() => said("Hello"))
+    server.answer(() => streamed(responseOf([callItem("f", {})])))
     const parameters = { type: "object", properties: {} }
     await post({
       messages: [{ role: "user", content: "Hi" }],
