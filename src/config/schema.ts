@@ -23,7 +23,9 @@ const text = Schema.String.annotate({ message: "must be a string" })
 const flag = Schema.Boolean.annotate({ message: "must be true or false" })
 
 const oneOf = <const L extends ReadonlyArray<string>>(literals: L) =>
-  Schema.Literals(literals).annotate({ message: `must be one of ${literals.join(", ")}` })
+  Schema.Literals(literals).annotate({
+    message: `must be ${literals.length === 1 ? "" : "one of "}${literals.join(", ")}`
+  })
 
 const number = (minimum: number, maximum: number) =>
   Schema.Number.annotate({ message: "must be a number" }).check(

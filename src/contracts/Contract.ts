@@ -31,7 +31,7 @@ export interface PromptCaching {
 
 /** How requests of the contract say limits and sampling. */
 export interface RequestWords {
-  /** The path of the limit of output that a client is told to set. */
+  /** The path of the limit of output that a client has to set. */
   readonly outputLimit: string
   /** The path of a field of the limit. A contract with one field has it for both. */
   readonly limitPath: (key: "maxTokens" | "maxCompletionTokens") => string

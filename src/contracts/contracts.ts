@@ -9,7 +9,7 @@ import { messagesFacts } from "./messages/facts.ts"
 import { responsesFacts } from "./responses/facts.ts"
 import { usualCaching } from "./shared/facts.ts"
 
-/** The contracts by the names that mark their elements and events, which are those of the drivers too. */
+/** The contracts by the names that mark their elements and events. Drivers have the same names. */
 export const contracts: Readonly<Record<FamilyName, ContractFacts>> = {
   openai: chatFacts,
   responses: responsesFacts,

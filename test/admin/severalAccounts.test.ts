@@ -61,7 +61,7 @@ describe("accounts of several upstreams in the admin API", () => {
     assert.strictEqual(again.detail, "The account already exists")
     const stray = await call("POST", "/admin/accounts", { body: { upstream: "other", token: "t" } })
     assert.strictEqual(stray.status, 400)
-    assert.match(stray.detail, /accounts\[5\]\.upstream must be the name of a configured upstream/)
+    assert.match(stray.detail, /^upstream must be the name of a configured upstream/)
     const batch = await ok("POST", "/admin/accounts/batch", {
       action: "add",
       accounts: [
@@ -127,7 +127,7 @@ describe("accounts of several upstreams in the admin API", () => {
     assert.notProperty(third, "proxy")
     assert.strictEqual(fourth?.["proxy"], "direct")
     const wrong = await call("PATCH", path("hosted/b@x.org"), { body: { proxy: "http://***@127.0.0.1:1" } })
-    assert.match(wrong.detail, /accounts\[3\]\.proxy must be written with its user information/)
+    assert.match(wrong.detail, /^proxy must be written with its user information/)
   })
 
   it("are in the configuration that is read, unless it is read without accounts", async () => {

@@ -113,7 +113,13 @@ const ownScrape = async (): Promise<string> => {
         upstream: "other",
         model: "m",
         account: undefined,
-        usage: { promptTokens: 1, completionTokens: 1, reasoningTokens: 0, cachedTokens: 0 },
+        usage: {
+          promptTokens: 1,
+          completionTokens: 1,
+          reasoningTokens: 0,
+          cachedTokens: 0,
+          details: { isCostRefused: true }
+        },
         isWasted: false,
         recorded: undefined,
         bill: { cost: 1n, source: "prices", price: undefined, unpriced: [["output", 1]] }

@@ -1,22 +1,25 @@
 /** Replies put together from the golden frames of every style, whole and streamed, and from streams that were cut off. */
 import { assert, describe, it } from "@effect/vitest"
-import { readdirSync, readFileSync } from "node:fs"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { cutFrames } from "../../src/recordings/frames.ts"
 import { assembleReply, assembleRounds } from "../../src/recordings/recordedReply.ts"
+import { type GoldenReply, repliesIn } from "../golden/replies.ts"
 
-const golden = new URL("../fixtures/golden/", import.meta.url)
 const styles = ["chat", "responses", "messages", "generate"]
 
+const replies = new Map(styles.map((style) => [
+  style,
+  new Map(repliesIn(style, "embedded").map((reply) => [reply.name, reply]))
+]))
+
 /** The reply of an exchange: its content type and body. */
-const replyIn = (style: string, name: string) => {
-  const text = readFileSync(new URL(`${style}/${name}.txt`, golden), "utf8")
-  const head = /\n\n\d{3}\n([^]*?)\n\n/.exec(text)!
-  const contentType = /^content-type: (.*)$/m.exec(head[1]!)?.[1]
-  return { bytes: Buffer.from(text.slice(head.index + head[0].length)), contentType }
+const replyIn = (style: string, name: string): GoldenReply => {
+  const reply = replies.get(style)!.get(name)
+  assert.isDefined(reply, `${style}: ${name}`)
+  return reply!
 }
 
-const assembled = (style: string, { bytes, contentType }: ReturnType<typeof replyIn>) => {
+const assembled = (style: string, { bytes, contentType }: Pick<GoldenReply, "bytes" | "contentType">) => {
   const frames = cutFrames({ bytes, contentType, marks: [], truncated: false }, 0)
   return runSync(assembleReply(style, frames, contentType))!
 }
@@ -35,12 +38,9 @@ const comparable = (style: string, name: string) => {
 describe("a reply put together", () => {
   for (const style of styles) {
     it(`${style}: is the same from a stream as from a whole body`, () => {
-      const kinds = readdirSync(new URL(style, golden)).filter((name) => name.endsWith(".whole.txt"))
-        .map((name) => name.slice(0, -".whole.txt".length))
       for (const kind of ["reasoning", "text", "parallel-calls", "call-without-arguments", "length", "stop", "tools"]) {
-        assert.include(kinds, kind)
-        const whole = comparable(style, `${kind}.whole`)
-        const streamed = comparable(style, `${kind}.streamed`)
+        const whole = comparable(style, `${kind}, whole`)
+        const streamed = comparable(style, `${kind}, streamed`)
         // A whole chat completion with calls has no text.
         const text = style === "chat" && whole.calls.length > 0 ? "" : streamed.text
         assert.deepStrictEqual({ ...streamed, text }, whole, kind)
@@ -53,14 +53,14 @@ describe("a reply put together", () => {
   it("has the same words in every style", () => {
     for (const kind of ["reasoning", "text", "parallel-calls", "stop"]) {
       const [first, ...others] = styles.map((style) => {
-        const { finish: _, ...rest } = comparable(style, `${kind}.streamed`)
+        const { finish: _, ...rest } = comparable(style, `${kind}, streamed`)
         return rest
       })
       for (const other of others) assert.deepStrictEqual(other, first, kind)
     }
-    assert.deepInclude(comparable("chat", "reasoning.streamed"), { text: "Four.", reasoning: "Two and two." })
+    assert.deepInclude(comparable("chat", "reasoning, streamed"), { text: "Four.", reasoning: "Two and two." })
     assert.deepStrictEqual(
-      styles.map((style) => comparable(style, "reasoning.streamed").finish),
+      styles.map((style) => comparable(style, "reasoning, streamed").finish),
       ["stop", "completed", "end_turn", "STOP"]
     )
   })
@@ -68,7 +68,7 @@ describe("a reply put together", () => {
   it("has what arrived of a stream that was cut off, wherever the cut is", () => {
     for (const style of styles) {
       for (const kind of ["reasoning", "parallel-calls"]) {
-        const reply = replyIn(style, `${kind}.streamed`)
+        const reply = replyIn(style, `${kind}, streamed`)
         const whole = assembled(style, reply)
         let last = 0
         for (let end = 0; end < reply.bytes.length; end += 97) {
@@ -98,16 +98,16 @@ describe("a reply put together", () => {
     }
     for (const [protocol, style] of [["openai", "chat"], ["messages", "messages"], ["generate", "generate"]] as const) {
       for (const form of ["streamed", "whole"]) {
-        assert.deepInclude(round(protocol, style, `reasoning.${form}`), {
+        assert.deepInclude(round(protocol, style, `reasoning, ${form}`), {
           text: "Four.",
           reasoning: "Two and two.",
           calls: [],
           finish: "stop"
         }, `${style} ${form}`)
-        const { calls } = round(protocol, style, `parallel-calls.${form}`)
+        const { calls } = round(protocol, style, `parallel-calls, ${form}`)
         assert.deepStrictEqual(
           calls.map(({ name }) => name),
-          comparable(style, `parallel-calls.${form}`).calls.map(({ name }) => name)
+          comparable(style, `parallel-calls, ${form}`).calls.map(({ name }) => name)
         )
       }
     }

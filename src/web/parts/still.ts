@@ -13,13 +13,9 @@ const held = ":focus-visible, [aria-haspopup][aria-expanded=true], :popover-open
 
 /** Where the pointer moved last. One that rests where a dialog was points at nothing. */
 let pointed: EventTarget | null = null
-document.addEventListener(
-  "mousemove",
-  ({ target }) => {
-    pointed = target
-  },
-  { capture: true, passive: true }
-)
+const point = ({ target }: MouseEvent) => {
+  pointed = target
+}
 
 const isPointedAt = (rows: Element): boolean =>
   rows.matches(":hover") && pointed instanceof Node && rows.contains(pointed)
@@ -79,6 +75,8 @@ export const useStill = <Row, Rows extends Element>(
     : rows
   before.current = { rows: shown, view }
   const changes = shown === rows ? 0 : changesBetween(shown.map(keyOf), [...next.keys()])
+  // The document keeps one listener, however many lists are drawn.
+  useLayoutEffect(() => document.addEventListener("mousemove", point, { capture: true, passive: true }), [])
   useLayoutEffect(() => {
     if (changes === 0) return
     const look = () => {

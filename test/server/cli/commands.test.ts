@@ -78,7 +78,10 @@ describe.concurrent("check-config", () => {
   it("says each warning once, with its place, also with --online", async () => {
     const at = file("priced.json", { keys: ["k"], prices: { "gpt-9": { input: 1 } } })
     const { code, stderr, stdout } = await run(["check-config", "--online", at])
-    assert.deepEqual([code, stdout], [0, `${at}: valid (upstream default (embedded); 0 accounts, 1 key)\n`])
+    assert.deepEqual([code, stdout], [
+      0,
+      `${at}: valid (upstream default (embedded); 0 accounts, 1 key); 1 warning above, and --strict would fail\n`
+    ])
     assert.match(stderr, /^\S+priced\.json: prices\.gpt-9 is a price of no known model [^\n]+\n$/)
   })
 

@@ -143,7 +143,7 @@ describe("a Responses reply", () => {
       .filter((name) => /\.(?:ts|txt)$/.test(name))
       .map((name) => readFileSync(path.join(import.meta.dirname, "../../..", folder, name), "utf8"))
       .join("\n")
-  const rendered = written("src/styles/responses")
+  const rendered = written("src/contracts/responses")
 
   const literals = (name: string): ReadonlyArray<string> => {
     const union = { file: responses, scope: [], node: aliasOf(name) }

@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { readdirSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { rules } from "../../../src/domain/classifyUpstreamFailure.ts"
 import { errorTable } from "../../../src/domain/GatewayError.ts"
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
@@ -18,6 +18,8 @@ import { judge } from "../../../src/web/pages/requests/verdict.ts"
 import { binsOf, type Course, ratesOf, ticksOf, waterfallOf } from "../../../src/web/pages/requests/waterfall.ts"
 import { en } from "../../../src/web/texts/en.ts"
 import { zh } from "../../../src/web/texts/zh.ts"
+import { kinds as goldenKinds } from "../../golden/cases/scripts.ts"
+import { repliesIn } from "../../golden/replies.ts"
 
 const fixtures = new URL("../../fixtures/", import.meta.url)
 
@@ -31,16 +33,17 @@ const joined = (parts: ReadonlyArray<Part>, kind: Part["kind"]): string =>
 
 const styles = ["chat", "responses", "messages", "generate"]
 
+/** The kinds of reply; golden files have other exchanges too, such as counts of tokens. */
+const kinds: ReadonlySet<string> = new Set(goldenKinds.map(({ name }) => name))
+
 describe("what the frames of a reply add", () => {
   it.each(styles)("%s: together it is the reply that the gateway puts together", (style) => {
-    for (const name of readdirSync(new URL(`golden/${style}`, fixtures))) {
-      const file = readFileSync(new URL(`golden/${style}/${name}`, fixtures), "utf8")
-      const head = /\n\n(\d{3})\n([^]*?)\n\n/.exec(file)!
-      const contentType = /^content-type: (.*)$/m.exec(head[2]!)?.[1]
-      const bytes = Buffer.from(file.slice(head.index + head[0].length))
+    const replies = repliesIn(style, "embedded").filter(({ name }) => kinds.has(name.split(",")[0]!))
+    assert.isAtLeast(replies.length, 25)
+    for (const { bytes, contentType, name, status } of replies) {
       const frames = cutFrames({ bytes, contentType, marks: [], truncated: false }, 0)
       const parts = partsOf(frames.map(({ data }) => data))
-      if (head[1] !== "200") {
+      if (status !== 200) {
         assert.isNotEmpty(joined(parts, "error"), name)
         continue
       }
