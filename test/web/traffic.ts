@@ -127,7 +127,9 @@ export const makeTraffic = (
     tries.push({ upstream, failed: refusal !== undefined })
     if (refusal !== undefined) {
       if (refusal === 401) refused.add(request.key)
-      return json(refusal, { error: { message: `no: ${refusal}`, type: "invalid_request_error" } }, {
+      // A long wait is the account's where the server names its quota.
+      const type = refusal === 429 ? "insufficient_quota" : "invalid_request_error"
+      return json(refusal, { error: { message: `no: ${refusal}`, type } }, {
         ...unshared,
         ...refusal === 429 ? { "retry-after": "7200" } : {}
       })

@@ -21,14 +21,21 @@ const openUnanswered = async (route: string, path: RegExp) => {
   await page.clock.install()
   let isLost = true
   let asked = 0
+  let isAsked = () => {}
+  const first = new Promise<void>((resolve) => {
+    isAsked = resolve
+  })
   await page.route(path, (request) => {
     asked++
+    isAsked()
     return isLost ? undefined : request.continue()
   })
   await page.reload()
   return {
     page,
     asked: () => asked,
+    /** The page has begun the read: its time runs. */
+    first,
     letThrough: () => {
       isLost = false
     },
@@ -67,9 +74,10 @@ describe("a read without an answer", () => {
   })
 
   it("is tried again immediately on a press", async () => {
-    const { close, letThrough, page } = await openUnanswered("keys", /\/admin\/keys\?/)
+    const { close, first, letThrough, page } = await openUnanswered("keys", /\/admin\/keys\?/)
     await signIn(page)
     await goTo(page, "Keys")
+    await first
     await page.clock.fastForward(15_000)
     await page.getByRole("main").getByRole("alert").getByText(late).waitFor()
     letThrough()
@@ -79,8 +87,9 @@ describe("a read without an answer", () => {
   })
 
   it("of the list of requests is a failure too, and the list comes by itself", async () => {
-    const { close, letThrough, page } = await openUnanswered("requests", /\/admin\/requests\?/)
+    const { close, first, letThrough, page } = await openUnanswered("requests", /\/admin\/requests\?/)
     await signIn(page)
+    await first
     await page.clock.fastForward(15_000)
     await page.getByRole("main").getByRole("alert").getByText(late).waitFor()
     letThrough()
@@ -90,7 +99,8 @@ describe("a read without an answer", () => {
   })
 
   it("of the session shows the form to sign in", async () => {
-    const { close, page } = await openUnanswered("overview", /\/admin\/session$/)
+    const { close, first, page } = await openUnanswered("overview", /\/admin\/session$/)
+    await first
     await page.clock.fastForward(15_000)
     await page.getByRole("textbox", { name: "Admin key or password" }).waitFor()
     await close()
