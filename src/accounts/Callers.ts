@@ -21,14 +21,12 @@ import type { Caller } from "./Accounts.ts"
 import { AdminPassword, type InTurn } from "./AdminPassword.ts"
 import { type QueueFull, tooManyLogins } from "./CredentialThrottle.ts"
 import { CredentialThrottles } from "./CredentialThrottles.ts"
-import { storeUnavailable } from "./refusals.ts"
+import { notAKey, notAKeyOrToken, storeUnavailable } from "./refusals.ts"
 
 const digest = (text: string): string => hash("sha256", text)
 
 const tooManyKeys = ({ retryAfter }: QueueFull) =>
   Effect.fail(gatewayError("rate_limit_exceeded", "Too many wrong API keys from this address", { retryAfter }))
-
-const refused = gatewayError("authentication_failed", "The API key is not valid")
 
 /** Whether a credential is a token of the admin API: a JWT with our claims. It must never go upstream. */
 const isAdminToken = (token: string): boolean => {
@@ -155,12 +153,13 @@ export class Callers extends Context.Service<Callers, {
       if (
         beside !== undefined || current.auth.direct_upstream === undefined || !mayBeToken(token) || isOurs(token, owner)
       ) {
-        return Effect.andThen(refusalTurn(address), Effect.fail(refused))
+        const takesToken = beside === undefined && current.auth.direct_upstream !== undefined
+        return Effect.andThen(refusalTurn(address), Effect.fail(takesToken ? notAKeyOrToken : notAKey))
       }
       return Effect.flatMap(
         password.isPassword(token, turnOf(address)),
         (is): Effect.Effect<Caller, GatewayError> =>
-          is ? Effect.fail(refused) : Effect.succeed({ _tag: "Direct", owner, token })
+          is ? Effect.fail(notAKeyOrToken) : Effect.succeed({ _tag: "Direct", owner, token })
       )
     }
 

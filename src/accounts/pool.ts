@@ -51,7 +51,7 @@ import { makeLeasePastPauses } from "./pausedModels.ts"
 import type { PooledAccount, TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import { Quotas } from "./quota.ts"
-import { directTokensOff } from "./refusals.ts"
+import { notAKey } from "./refusals.ts"
 import { type AccountTokens, fixedCredential, type TokensOptions } from "./tokens.ts"
 import type { UpstreamActivity } from "./UpstreamActivity.ts"
 import { UpstreamTimes } from "./UpstreamTimes.ts"
@@ -398,7 +398,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     lease: (caller, options) => {
       if (caller._tag === "Direct") {
         return caller.isLogin !== true && config.now().auth.direct_upstream === undefined
-          ? Effect.suspend(directTokensOff)
+          ? Effect.fail(notAKey)
           : core.lease(caller, options)
       }
       return options.budget !== undefined && hasBudgets(config.now())

@@ -111,8 +111,18 @@ export const disabledUpstreams = (
   )
 }
 
-/** The error of a caller's own token while the configuration does not accept these. */
-export const directTokensOff = (): GatewayError => gatewayError("authentication_failed", "The API key is not valid")
+/** The error of a credential that is no key, where only a key is accepted. */
+export const notAKey = gatewayError(
+  "authentication_failed",
+  "The credential is no key of this gateway. Send a gateway key; the gateway's operator creates them."
+)
+
+/** The error of a credential that is no key and cannot be a token, where callers' own tokens are accepted too. */
+export const notAKeyOrToken = gatewayError(
+  "authentication_failed",
+  "The credential is no key of this gateway, and cannot be a token of its upstream. Send a gateway key, or a token that the upstream's " +
+    "provider has issued to you."
+)
 
 /** The error of requests while the shared store does not answer. */
 export const storeUnavailable = (): GatewayError =>

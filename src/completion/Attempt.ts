@@ -180,9 +180,8 @@ export class Attempt<B, A> {
     const quota = quotas?.seen(account, stated, model.id, failure, work.statedQuota?.())
     const isModelOut = quota?.isOfModel === true
     const judged = classify(failure, {
-      upstream: words.upstream(lease),
+      ...words.naming(lease),
       direct: isDirect(lease),
-      hasKey: work.caller._tag === "Managed",
       mayRefresh: !tried.refreshed.has(lease.account) && lease.driver.login !== undefined,
       shown: false,
       alone: hasOneAccount(choice, lease.upstream),

@@ -211,7 +211,7 @@ export class Attempts<B, A> {
   /** Fails at a target of a rehearsal. */
   #rehearse(index: number): Effect.Effect<A, GatewayError> {
     const target = this.#targets[index]!
-    const failure = rehearsedFailure(this.#words.upstream(target))
+    const failure = rehearsedFailure(this.#words.naming(target))
     this.#record.rehearsed(target, failure)
     this.#tried = failedAt(this.#tried, index, failure)
     return this.#next(failure, undefined, failure.error)

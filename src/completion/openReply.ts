@@ -102,7 +102,7 @@ export const brokenOff = (
   const { isKeyless: keyless } = lease
   const passing = words.passing(lease)
   const judged = classify(failure, {
-    upstream: words.upstream(lease),
+    ...words.naming(lease),
     direct: isDirect(lease),
     mayRefresh: false,
     shown: true,

@@ -6,6 +6,7 @@ import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { isDirect } from "../accounts/Lease.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { countEnabled } from "../config/upstreams.ts"
+import type { FailureContext } from "../domain/classifyUpstreamFailure.ts"
 import type { ErrorFamily } from "../domain/errorBody.ts"
 import { KnownSecrets } from "../domain/hideSecrets.ts"
 import type { Passing } from "../domain/passedError.ts"
@@ -21,6 +22,7 @@ const familyOf = ({ family, name }: Driver): ErrorFamily | undefined =>
 export class ServerWords {
   readonly #config: GatewayConfig
   readonly #family: ErrorFamily | undefined
+  readonly #hasKey: boolean
   readonly #isPinned: boolean
   readonly #upstreams: ReadonlyArray<string>
 
@@ -31,6 +33,7 @@ export class ServerWords {
     upstreams: ReadonlyArray<string>,
     family: ErrorFamily | undefined
   ) {
+    this.#hasKey = caller._tag === "Managed"
     this.#isPinned = caller._tag === "Managed" && caller.target !== undefined
     this.#config = config
     this.#upstreams = upstreams
@@ -45,9 +48,10 @@ export class ServerWords {
       countEnabled(this.#config.accounts, upstreams[0] ?? "") <= 1
   }
 
-  /** The upstream's name for messages; `undefined` where there is only one. */
-  upstream({ upstream }: Pick<Lease, "upstream">): string | undefined {
-    return this.#config.route_table.showsUpstreams ? upstream : undefined
+  /** The upstream's name for messages, and whether the caller has a key. */
+  naming({ upstream }: Pick<Lease, "upstream">): Pick<FailureContext, "hasKey" | "only" | "upstream"> {
+    const hasKey = this.#hasKey
+    return this.#config.route_table.showsUpstreams ? { upstream, hasKey } : { only: upstream, hasKey }
   }
 
   /** How an error of the lease's server may reach the caller; `undefined` if the caller gets the gateway's own. */

@@ -44,6 +44,8 @@ export type AccountHealth = "none" | "refused_login" | "suspended" | "rate_limit
 export interface FailureContext {
   /** The upstream's name, for the message; absent where there is only one. */
   readonly upstream?: string | undefined
+  /** The name of the only upstream, for the message of a failed connection: that names the server which is down. */
+  readonly only?: string | undefined
   /** The credential is the caller's own token: no refresh, no other account. */
   readonly direct: boolean
   /** The caller has a key beside that token: the request may go on to other targets. */
@@ -260,11 +262,20 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "token_refused",
+    when: (failure, context) => tokenRefused(failure) && context.direct && context.hasKey === false,
+    retry: "no",
+    next: "account",
+    code: "authentication_failed",
+    message: "The credential is no key of this gateway, and the upstream refused it as a token",
+    because: "a mistyped key and a token that has ended look alike, and only the caller can tell them apart"
+  },
+  {
+    class: "token_refused",
     when: (failure, context) => tokenRefused(failure) && context.direct,
     retry: "no",
     next: "account",
     code: "authentication_failed",
-    message: "The upstream refused the token",
+    message: "The upstream refused your own token",
     because: "the token is the caller's own, so only the caller can replace it"
   },
   {
@@ -529,13 +540,15 @@ const statedWait = (
 /** The text for callers. What the operator may change is in the error's cause. */
 const describe = (rule: Rule, failure: UpstreamFailure, context: FailureContext): string => {
   const text = happened(rule, failure, context)
+  if (rule.class === "unreachable") return `${text} Retry later, or ask the gateway's operator.`
   return failure.advice === undefined ? text : `${text.replace(/\.?$/, ".")} Ask the gateway's operator.`
 }
 
-const happened = (rule: Rule, failure: UpstreamFailure, { secrets, upstream }: FailureContext): string => {
-  const message = upstream === undefined
+const happened = (rule: Rule, failure: UpstreamFailure, { only, secrets, upstream }: FailureContext): string => {
+  const name = upstream ?? (rule.class === "unreachable" ? only : undefined)
+  const message = name === undefined
     ? rule.message
-    : rule.message.replace(/\b(?:the|this) upstream\b/i, (words) => `${words} "${upstream}"`)
+    : rule.message.replace(/\b(?:the|this) upstream\b/i, (words) => `${words} "${name}"`)
   const own = redactMessage(failure.message, secrets)
   if (own !== undefined) return shorten(`${message}: ${own}`, messageLimit)
   const seen = causeClass(failure.cause)

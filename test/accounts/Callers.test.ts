@@ -43,6 +43,23 @@ describe("a caller's credential", () => {
       }
     }).pipe(Effect.provide(withCallers({ keys: ["schl\u00fcssel mit blank"] }))))
 
+  const words = (beside?: { readonly login: undefined }) =>
+    Effect.flatMap(
+      Callers,
+      (callers) => Effect.flip(callers.identify("two words", undefined, "192.0.2.1", beside))
+    ).pipe(Effect.map(({ message }) => message))
+
+  it.effect("that is refused is told which kinds of credentials are accepted", () =>
+    Effect.gen(function*() {
+      assert.match(yield* words(), /no key of this gateway, and cannot be a token of its upstream\. Send a gateway key, or/)
+      assert.match(yield* words({ login: undefined }), /no key of this gateway\. Send a gateway key;/)
+    }).pipe(Effect.provide(withCallers({ keys: ["k"] }))))
+
+  it.effect("that is refused is told of keys alone where tokens are not accepted", () =>
+    Effect.gen(function*() {
+      assert.match(yield* words(), /no key of this gateway\. Send a gateway key;/)
+    }).pipe(Effect.provide(withCallers({ keys: ["k"], auth: { direct_tokens: false } }))))
+
   it.effect("that was a key is never sent upstream, also after a restart", () =>
     Effect.gen(function*() {
       const store = yield* ConfigStore

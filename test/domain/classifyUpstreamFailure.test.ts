@@ -393,6 +393,21 @@ describe("classify", () => {
     }
   })
 
+  it("tells a caller with no key apart from one whose own login is refused", () => {
+    const told = (hasKey: boolean) => classify(of({ status: 401 }), { ...direct, hasKey, upstream: "one" }).error.message
+    assert.match(told(false), /^The credential is no key of this gateway, and the upstream "one" refused it as a token/)
+    assert.match(told(true), /^The upstream "one" refused your own token/)
+  })
+
+  it("names the only upstream where its connection fails, and nowhere else", () => {
+    const told = (facts: Partial<Facts>) => classify(of(facts), { ...managed, only: "default" }).error.message
+    assert.strictEqual(
+      told({ kind: "transport" }),
+      "The connection to the upstream \"default\" failed. Retry later, or ask the gateway's operator."
+    )
+    assert.notInclude(told({ status: 500 }), "default")
+  })
+
   it("does not retry with a caller's own token or after a frame was shown, and reports no health of a direct token", () => {
     for (const [, facts] of table) {
       assert.strictEqual(classify(of(facts), { ...managed, shown: true }).retry, "no")

@@ -68,6 +68,8 @@ const ask = async (upstream: { readonly driver: string; readonly base_url: strin
   }
 }
 
+const retry = "Retry later, or ask the gateway's operator."
+
 describe("a refusal that a setting of the operator causes", () => {
   it("has the name of the setting in the log, and not in the reply", async () => {
     const logged: Array<unknown> = []
@@ -93,7 +95,7 @@ describe("the cause of an upstream failure, in the error, the log and the captur
     await server.stop()
     const { captured, logged, message, status } = await ask({ driver: "openai", base_url: server.baseUrl })
     assert.strictEqual(status, 503)
-    assert.strictEqual(message, "The connection to the upstream failed: the connection was refused.")
+    assert.strictEqual(message, `The connection to the upstream "default" failed: the connection was refused. ${retry}`)
     assert.deepEqual(logged, { code: "ECONNREFUSED", address: new URL(server.baseUrl).origin })
     assert.deepEqual(captured, logged)
   })
@@ -101,14 +103,14 @@ describe("the cause of an upstream failure, in the error, the log and the captur
   it("reset connection: ECONNRESET or UND_ERR_SOCKET", async () => {
     const server = await startServer({ headless: true, after: "reset" })
     const { captured, logged, message } = await ask({ driver: "openai", base_url: server.baseUrl })
-    assert.strictEqual(message, "The connection to the upstream failed: the connection was reset.")
+    assert.strictEqual(message, `The connection to the upstream "default" failed: the connection was reset. ${retry}`)
     assert.match(logged.code ?? "", /^(?:ECONNRESET|UND_ERR_SOCKET)$/)
     assert.deepEqual(captured, logged)
   })
 
   it("unknown host: the logged address has no credentials", async () => {
     const { logged, message } = await ask({ driver: "openai", base_url: "http://me:secret@no-such-host.invalid/v1" })
-    assert.strictEqual(message, "The connection to the upstream failed: there is no such host.")
+    assert.strictEqual(message, `The connection to the upstream "default" failed: there is no such host. ${retry}`)
     assert.match(logged.code ?? "", /^(?:ENOTFOUND|EAI_\w+)$/)
     assert.strictEqual(logged.address, "http://no-such-host.invalid")
   })
@@ -116,7 +118,7 @@ describe("the cause of an upstream failure, in the error, the log and the captur
   it("failed TLS handshake", async () => {
     const server = await startServer()
     const { logged, message } = await ask({ driver: "openai", base_url: server.baseUrl.replace("http:", "https:") })
-    assert.strictEqual(message, "The connection to the upstream failed: TLS failed.")
+    assert.strictEqual(message, `The connection to the upstream "default" failed: TLS failed. ${retry}`)
     assert.match(logged.code ?? "", /SSL|TLS|EPROTO/)
   })
 

@@ -31,7 +31,7 @@ import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
 import type { Caller, Lease, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
-import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError, storeUnavailable } from "../refusals.ts"
+import { ambiguousAccount, disabledUpstreams, notAKey, otherUpstream, refusalError, storeUnavailable } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
 import { type Claim, type ClaimTarget, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
 import {
@@ -399,7 +399,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       // The key may have been removed while its request waited. A caller within the process has no key.
       if (caller._tag === "Managed" && caller.key !== undefined && !isConfiguredKey(caller.owner)) {
         release(grant, undefined)
-        return yield* gatewayError("authentication_failed", "The API key is not valid")
+        return yield* notAKey
       }
       // A caller's own token may have become a key, which must not go upstream.
       if (caller._tag === "Direct" && isConfiguredKey(caller.owner)) {

@@ -65,8 +65,9 @@ export const fields = Schema.Struct({
   param: Schema.NullOr(Schema.String)
 })
 
-/** The fields of an error; those of a server's are filled in where the server has none. */
-export const errorFields = ({ code, message, param, passed, serverCode, type }: GatewayError): typeof fields.Type => {
+/** The fields of an error; those of a server's are filled in where the server has none. `type` is the contract's own, if it has one. */
+export const errorFields = (error: GatewayError, type: string = error.type): typeof fields.Type => {
+  const { code, message, param, passed, serverCode } = error
   const own = { message, type, code: serverCode ?? code, param }
   return passed === undefined ? own : filledError(passed.body.error, own)
 }

@@ -163,6 +163,19 @@ describe("the messages endpoints", () => {
     }
   })
 
+  it.each([
+    ["request_too_large", 413, "request_too_large"],
+    ["model_not_found", 404, "not_found_error"],
+    ["not_found", 404, "not_found_error"]
+  ] as const)("have the vendor's type for %s, streamed or not", async (code, status, type) => {
+    const running = serve(() => Effect.fail(gatewayError(code, "It failed")))
+    for (const stream of [false, true]) {
+      const reply = await post(running, "/v1/messages", { ...body, stream })
+      assert.strictEqual(reply.status, status)
+      assert.deepInclude((await errorOf(reply)).error, { type, code })
+    }
+  })
+
   it("report a failure after the first frame in the stream", async () => {
     const client = clientOf(serve(() =>
       Effect.succeed(
@@ -208,7 +221,11 @@ describe("the messages endpoints", () => {
     assert.deepInclude(faulty.error, { type: "invalid_request_error", code: "invalid_request", param: "max_tokens" })
     const unknown = await post(running, "/v1/messages", { ...body, model: "zork" })
     assert.strictEqual(unknown.status, 404)
-    assert.deepInclude((await errorOf(unknown)).error, { code: "model_not_found", param: "model" })
+    assert.deepInclude((await errorOf(unknown)).error, {
+      type: "not_found_error",
+      code: "model_not_found",
+      param: "model"
+    })
     assert.strictEqual(unknown.headers.get("x-should-retry"), "false")
   })
 })
@@ -259,6 +276,6 @@ describe("the messages models", () => {
     const { fetch } = serve(always(hello))
     const response = await fetch(`${base}/msgcompat/v1/models/zork`)
     assert.strictEqual(response.status, 404)
-    assert.deepInclude((await errorOf(response)).error, { code: "model_not_found", param: "id" })
+    assert.deepInclude((await errorOf(response)).error, { type: "not_found_error", code: "model_not_found", param: "id" })
   })
 })

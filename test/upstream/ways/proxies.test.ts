@@ -145,7 +145,12 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
               ? ["proxy_failed", "account", "refused_login", undefined]
               : ["unreachable", "target", "none", "connection"]
           )
-          assert.strictEqual(error.message, "The proxy for this upstream failed: there is no connection to the proxy.")
+          assert.strictEqual(
+            error.message,
+            `The proxy for this upstream failed: there is no connection to the proxy.${
+              owner === "account" ? "" : " Retry later, or ask the gateway's operator."
+            }`
+          )
         }
       }
     }))
