@@ -40,6 +40,19 @@ describe("without room for large replies", () => {
     }
   }
 
+  it("the configuration is refused with its accounts, as its export is, and shown without them", async () => {
+    const accounts = Array.from({ length: 400 }, (_, i) => ({ email: `u${i}@example.com`, password: "p" }))
+    assert.strictEqual((await call("POST", "/admin/config", { body: { accounts } })).status, 200)
+    await without(async () => {
+      assert.strictEqual((await call("GET", "/admin/config")).status, 429)
+      assert.strictEqual((await call("GET", "/admin/config/export")).status, 429)
+      assert.strictEqual((await call("GET", "/admin/config?accounts=false")).status, 200)
+    })
+    const { json, status } = await call("GET", "/admin/config")
+    assert.deepStrictEqual([status, (json["accounts"] as ReadonlyArray<unknown>).length], [200, accounts.length])
+    await untilHolds(() => sum().used === 0)
+  })
+
   it("captures with bodies are refused, and those without are listed", async () => {
     await without(async () => {
       const refused = await call("GET", "/admin/dev/captures")

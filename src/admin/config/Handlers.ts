@@ -49,6 +49,10 @@ const importCounts = (imported: Imported & KeysSaved) => ({
 const exportedAccount = 1024
 const exportedKey = 512
 
+/** Bytes that an account and a key take while the configuration is shown, about: as a view and in the reply. */
+const shownAccount = 1024
+const shownKey = 128
+
 export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
   const store = yield* ConfigStore
   const origin = yield* ConfigOrigin
@@ -68,20 +72,27 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
   return {
     get: Effect.fnUntraced(function*({ endpoint, query }) {
       const config = yield* store.current
-      const accounts: Array<ReturnType<typeof viewAccount>> | undefined = query.accounts === "false" ? undefined : []
-      if (accounts !== undefined) {
-        yield* forEachCooperatively(config.accounts, (account) => {
-          accounts.push(viewAccount(account, config))
+      const shows = query.accounts !== "false"
+      const bytes = (shows ? config.accounts.length * shownAccount : 0) + config.configured_keys.length * shownKey
+      return yield* makeLarge(
+        bytes,
+        Effect.gen(function*() {
+          const accounts: Array<ReturnType<typeof viewAccount>> = []
+          if (shows) {
+            yield* forEachCooperatively(config.accounts, (account) => {
+              accounts.push(viewAccount(account, config))
+            })
+          }
+          return yield* respondInSlices(endpoint, {
+            keys: config.configured_keys,
+            ...(config.generated_key === undefined ? {} : { generated_key: config.generated_key }),
+            ...origin.source,
+            config_writable: yield* origin.configWritable,
+            ...(shows ? { accounts } : {}),
+            msgcompat_mapping: { fast: config.msgcompat_mapping.fast, slow: config.msgcompat_mapping.slow }
+          })
         })
-      }
-      return yield* respondInSlices(endpoint, {
-        keys: config.configured_keys,
-        ...(config.generated_key === undefined ? {} : { generated_key: config.generated_key }),
-        ...origin.source,
-        config_writable: yield* origin.configWritable,
-        ...(accounts === undefined ? {} : { accounts }),
-        msgcompat_mapping: { fast: config.msgcompat_mapping.fast, slow: config.msgcompat_mapping.slow }
-      })
+      )
     }),
     set: Effect.fnUntraced(function*({ request }) {
       const body = yield* readParts(request)
