@@ -73,6 +73,14 @@ const forms: Record<string, ReadonlyArray<object>> = {
     { reasoning: "Hm.", reasoning_details: [{ type: "reasoning.text", text: "Hm." }] },
     { content: "Yes" }
   ],
+  "a summary in its details": [
+    { reasoning_details: [{ type: "reasoning.summary", summary: "Hm." }, { type: "reasoning.encrypted", data: "x" }] },
+    { content: "Yes" }
+  ],
+  "details beside an empty text": [
+    { reasoning: "", reasoning_details: [{ type: "reasoning.text", text: "Hm." }] },
+    { content: "Yes" }
+  ],
   "parts of the content": [
     { content: [{ type: "thinking", thinking: [{ type: "text", text: "Hm." }] }] },
     { content: "Yes" }
