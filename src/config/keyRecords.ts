@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { isKeyId, keyId } from "../domain/identity.ts"
+import { isKeyId, keyId, noLabel } from "../domain/identity.ts"
 import { allowsSome, meantRoute, type RouteTable } from "../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
 import { blankToUndefined } from "./Account.ts"
@@ -17,6 +17,8 @@ import { type KeyLimit, toLimit } from "./windowLimit.ts"
 
 export interface KeyRecord {
   readonly name: string | undefined
+  /** What the usage of several keys is summed by, such as a team. */
+  readonly label: string | undefined
   readonly note: string | undefined
   readonly disabled: boolean
   /** Unix milliseconds from which on the key is rejected. */
@@ -64,10 +66,11 @@ const decodeRecord = (id: string, raw: unknown): Result.Result<KeyRecord, Array<
   if (known !== undefined) return Result.succeed(known)
   const decoded = decodeEntry(plain(raw), { errors: "all" })
   if (Result.isFailure(decoded)) return Result.fail(faultsOf(decoded.failure, ["key_records", id]))
-  const { created_at, disabled, expires_at, limits, max_inflight, models, name, note } = decoded.success
+  const { created_at, disabled, expires_at, label, limits, max_inflight, models, name, note } = decoded.success
   const created = created_at === undefined ? undefined : parseTimestamp(created_at)
   const record: KeyRecord = {
     name: blankToUndefined(name),
+    label: blankToUndefined(label),
     note: blankToUndefined(note),
     disabled: disabled ?? false,
     expires_at: expires_at === undefined ? undefined : parseTimestamp(expires_at),
@@ -148,6 +151,10 @@ export const unknownFallbacks = Effect.fnUntraced(function*(
   })
   return { faults, warnings }
 })
+
+/** The label that each key has in a configuration, by its id; `noLabel` without one. */
+export const labelIn = ({ key_records }: { readonly key_records: KeyRecords }) => (id: string): string =>
+  key_records.get(id)?.label ?? noLabel
 
 /** The raw record of a key; empty if the key has no record. */
 export const recordOf = (raw: RawConfig, id: string): RawConfig => {

@@ -10,6 +10,7 @@ import * as Struct from "effect/Struct"
 import { addressPrivacies, parseRange } from "../domain/addresses.ts"
 import { sessionPrivacies } from "../domain/clientIdentity.ts"
 import { parseDecimal } from "../domain/decimal.ts"
+import { noLabel } from "../domain/identity.ts"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
 import { effortLevels, longestDescription, longestName, modalities } from "../domain/modelFacts.ts"
 import { alsoOnNames } from "../domain/nextTry.ts"
@@ -366,6 +367,16 @@ export const Currency = text.check(
 /** Permissions of a business key. `null` fields are removed before decoding. */
 export const KeyRecordEntry = group({
   name: Schema.optionalKey(described(shortText(100), "Who or what uses the key.")),
+  label: Schema.optionalKey(
+    described(
+      shortText(100).check(
+        Schema.makeFilter((label) =>
+          label.trim() === noLabel ? `must be another text: ${noLabel} stands for keys without a label` : undefined
+        )
+      ),
+      "What the usage of several keys is summed by, such as a team."
+    )
+  ),
   note: Schema.optionalKey(described(shortText(1000), "A note for operators.")),
   disabled: Schema.optionalKey(described(flag, "Whether the key is refused.")),
   expires_at: Schema.optionalKey(

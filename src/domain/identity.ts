@@ -86,6 +86,9 @@ export const keyIdOfDigest = (digest: string): string => digest.slice(0, keyIdLe
 /** The id of a business key. */
 export const keyId = (key: string, sha256Hex: Sha256Hex): string => keyIdOfDigest(sha256Hex(key.trim()))
 
+/** Stands for the label of a key without one. */
+export const noLabel = "none"
+
 /** The form of key ids, for error messages. */
 export const keyIdForm = "16 hex digits, which is the form of key ids"
 

@@ -10,6 +10,7 @@ import {
   type Dimensions,
   dimensionsBy,
   historyNames,
+  none,
   sessionNames,
   type Sums,
   zero
@@ -29,11 +30,20 @@ export const groupings = [
   "app",
   "session",
   "agent",
-  "parent"
+  "parent",
+  "label"
 ] as const
 
 /** What usage can be grouped by. */
 export type Grouping = (typeof groupings)[number]
+
+/** The labels of keys, as they are when a query is asked: usage is stored by key. */
+export interface Labels {
+  /** The label of a key by its id; `none` without one. */
+  readonly of: (key: string) => string
+  /** Restricts buckets to keys with these labels. */
+  readonly only: ReadonlySet<string> | undefined
+}
 
 /** A query of usage. Times are milliseconds of Unix time at full hours. */
 export interface UsageQuery {
@@ -43,6 +53,8 @@ export interface UsageQuery {
   readonly by: ReadonlyArray<Grouping>
   /** Restricts buckets to these values; a dimension without a set is not restricted. */
   readonly only: { readonly [Name in DimensionName]?: ReadonlySet<string> | undefined }
+  /** The labels of keys; without them no key has one. */
+  readonly labels?: Labels | undefined
   /** The maximum number of rows. */
   readonly limit: number
   /** The day of an hour, as the first millisecond of the same day in UTC; by default days are in UTC. */
@@ -66,8 +78,14 @@ export const namesFor = ({ by, only }: Pick<UsageQuery, "by" | "only">): Readonl
 /** Whether the usage of sessions answers a query. */
 export const asksSessions = (query: UsageQuery): boolean => namesFor(query) === sessionNames
 
+/** Whether the values of a dimension are told apart in what a store reads for a query: labels are those of keys. */
+export const reads = ({ by, labels }: Pick<UsageQuery, "by" | "labels">, name: DimensionName): boolean =>
+  by.includes(name) || (name === "key" && (by.includes("label") || labels?.only !== undefined))
+
 /** The sums of one group of buckets. A dimension that rows are not grouped by is empty or 0. */
 export interface UsageRow extends Dimensions {
+  /** The label of the keys; empty if rows are not grouped by labels. */
+  readonly label: string
   /** The first millisecond of the hour, or of the day if rows are grouped by days but not by hours. */
   readonly time: number
   readonly sums: Sums
@@ -98,7 +116,7 @@ export const unitRead = ({ by, dayOf: dayOfHour }: Times): "hour" | "day" | unde
  */
 export const dayDimension = (query: UsageQuery): DimensionName | undefined => {
   if (asksSessions(query) || unitRead(query) === "hour") return undefined
-  const involved = historyNames.filter((name) => query.by.includes(name) || query.only[name] !== undefined)
+  const involved = historyNames.filter((name) => reads(query, name) || query.only[name] !== undefined)
   return involved.length > 1 ? undefined : involved[0] ?? "style"
 }
 
@@ -127,7 +145,7 @@ const compareRows = (a: UsageRow, b: UsageRow): number => {
   if (a.time !== b.time) return a.time - b.time
   const [tokensA, tokensB] = [a.sums.values[totalTokens]!, b.sums.values[totalTokens]!]
   if (tokensA !== tokensB) return tokensB - tokensA
-  for (const name of dimensionNames) {
+  for (const name of [...dimensionNames, "label"] as const) {
     const order = compareText(a[name], b[name])
     if (order !== 0) return order
   }
@@ -197,7 +215,9 @@ const separator = "\u0000"
  * its own, twice the rows of the report.
  */
 export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Cooperative<UsageReport> {
-  const { by, limit, sort } = query
+  const { by, labels, limit, sort } = query
+  const labelOf = labels?.of ?? (() => none)
+  const isByLabel = by.includes("label")
   const compare = compareRanked(sort?.order)
   const names = dimensionNames.filter((name) => by.includes(name))
   const totals = zero()
@@ -228,6 +248,7 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Coopera
 
   for (const piece of pieces) {
     for (const bucket of piece.buckets) {
+      if (labels?.only?.has(labelOf(bucket.key)) === false) continue
       if (by.length === 0) {
         addSums(totals, bucket.sums)
         continue
@@ -243,11 +264,13 @@ export function* makeReport(query: UsageQuery, pieces: Iterable<Piece>): Coopera
         addSums(totals, bucket.sums)
         continue
       }
-      let id = ""
+      const label = isByLabel ? labelOf(bucket.key) : ""
+      let id = label + separator
       for (const name of names) id += bucket[name] + separator
       let group = groups.get(id)
       if (group === undefined) {
-        group = { time: at, ...dimensionsBy((name) => names.includes(name) ? bucket[name] : ""), sums: zero() }
+        const dimensions = dimensionsBy((name) => names.includes(name) ? bucket[name] : "")
+        group = { time: at, ...dimensions, label, sums: zero() }
         groups.set(id, group)
       }
       addSums(group.sums, bucket.sums)

@@ -37,6 +37,7 @@ import {
   inPieces,
   makeReport,
   matches,
+  reads,
   sortSliced,
   timeRead,
   type UsageQuery,
@@ -82,8 +83,7 @@ class Groups {
 
   add(bucket: Bucket): void {
     if (!matches(this.#query, bucket)) return
-    const { by } = this.#query
-    const names = dimensionsBy((name) => by.includes(name) ? bucket[name] : "")
+    const names = dimensionsBy((name) => reads(this.#query, name) ? bucket[name] : "")
     const hour = timeRead(this.#query, bucket.hour)
     const id = bucketId(hour, names)
     const known = this.#groups.get(id)

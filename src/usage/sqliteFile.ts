@@ -39,7 +39,7 @@ import {
 } from "./sqliteLayout.ts"
 import { addTimesText, timesText } from "./Times.ts"
 import { addErrors, dimensionsBy, historyNames, none, sessionNames, sumNames, type Sums, zero } from "./UsageEntry.ts"
-import { asksSessions, dayDimension, type Piece, unitRead, type UsageQuery } from "./UsageQuery.ts"
+import { asksSessions, dayDimension, type Piece, reads, unitRead, type UsageQuery } from "./UsageQuery.ts"
 import { mostSessionRows } from "./UsageStoreShape.ts"
 import { dayLength, dayOf } from "./windows.ts"
 
@@ -331,11 +331,11 @@ export function* readPieces(db: DatabaseSync, query: UsageQuery): Generator<Piec
 }
 
 function* readPart(db: DatabaseSync, query: UsageQuery, { from, table, to }: TimePart): Generator<Piece> {
-  const { by, only } = query
+  const { only } = query
   const { columnOf, dimensions, part, place, placeMarks } = table
   const unit = unitRead(query)
   const time = unit === "hour" ? "hour" : unit === "day" ? `hour - hour % ${dayLength}` : "0"
-  const columns = [time, ...dimensions.map((name) => by.includes(name) ? columnOf(name) : "''")]
+  const columns = [time, ...dimensions.map((name) => reads(query, name) ? columnOf(name) : "''")]
   const filters = dimensions.filter((name) => only[name] !== undefined)
   const wanted = filters.map((name) => ` AND ${columnOf(name)} IN (SELECT json_each.value FROM json_each(?))`).join("")
   const values = filters.map((name) => JSON.stringify([...only[name]!]))

@@ -46,6 +46,7 @@ const complete = (key: string) =>
 
 const bare = {
   name: null,
+  label: null,
   note: null,
   disabled: false,
   expires_at: null,
@@ -97,6 +98,28 @@ describe("the list of keys", () => {
       state: "active",
       usage: { in_flight: 0, max_inflight: 9, last_used_at: null, requests_today: 0, cost_today: "0", windows: [] }
     })
+  })
+
+  it("have a label, by which they are found, filtered and sorted", async () => {
+    const keys = ["a", "b", "c", "d"]
+    await start({ keys, key_records: { [idOf("a")]: { label: " sales " }, [idOf("b")]: { label: "Buying" } } })
+    const { id } = await ok("POST", "/admin/keys", { generate: true, label: "sales" })
+    const ids = async (query: string) => (await items(query)).map((item) => item["id"])
+    assert.deepStrictEqual(await ids("?label=sales"), [idOf("a"), id])
+    assert.deepStrictEqual(await ids("?label=none"), [idOf("c"), idOf("d")])
+    assert.deepStrictEqual(await ids("?label=sale"), [])
+    assert.deepStrictEqual(await ids("?label="), [...keys.map(idOf), id])
+    assert.deepStrictEqual(await ids("?q=SALE&state=active"), [idOf("a"), id])
+    assert.deepStrictEqual((await ids("?sort=label&order=asc")).slice(0, 3), [idOf("b"), idOf("a"), id])
+    await ok("PATCH", `/admin/keys/${idOf("c")}`, { label: " sales " })
+    await ok("PATCH", `/admin/keys/${idOf("a")}`, { label: " " })
+    assert.deepStrictEqual(await ids("?label=sales"), [idOf("c"), id])
+    for (const [label, message] of [["none", "none stands for keys without a label"], ["x".repeat(101), "at most 100"]] as const) {
+      const { status, text } = await call("PATCH", `/admin/keys/${idOf("c")}`, { body: { label } })
+      assert.strictEqual(status, 400)
+      assert.include(text, `key_records.${idOf("c")}.label`)
+      assert.include(text, message)
+    }
   })
 
   it("has pages, and finds keys by id, name or note", async () => {

@@ -167,6 +167,49 @@ describe("usage in the admin API", () => {
     }
   })
 
+  it("sums the keys of each label that keys have now, and is restricted to labels", async () => {
+    gateway = await startGateway({
+      keys: ["a", "b", "c"],
+      key_records: {
+        [keyId("a", sha256Hex)]: { label: "sales, EU" },
+        [keyId("b", sha256Hex)]: { label: "sales, EU" },
+        [keyId("c", sha256Hex)]: { name: "c" }
+      }
+    })
+    const store = Context.get(gateway.services, UsageStore)
+    for (const name of ["a", "b", "b", "c", "gone"]) store.add(entry({ at, key: keyId(name, sha256Hex) }))
+    store.add(entry({ at: at + 24 * hourLength, key: keyId("a", sha256Hex), app: "codex" }))
+    const range = "from=2026-11-20&to=2026-11-22"
+    const rows = async (query: string, ...names: ReadonlyArray<string>) =>
+      (await usage(`${range}&${query}`)).rows.map((row) => [...names, "requests"].map((name) => row[name]))
+    assert.deepStrictEqual(await rows("by=label", "label"), [["sales, EU", 4], ["none", 2]])
+    assert.deepStrictEqual(await rows("by=day,label", "day", "label"), [
+      ["2026-11-20", "sales, EU", 3],
+      ["2026-11-20", "none", 2],
+      ["2026-11-21", "sales, EU", 1]
+    ])
+    assert.deepStrictEqual(await rows("by=label,app&label=none", "label", "app"), [["none", "none", 2]])
+    assert.deepStrictEqual((await usage(`${range}&label=${encodeURIComponent("sales, EU")}`)).totals["requests"], 4)
+    assert.deepStrictEqual((await usage(`${range}&label=none`)).totals["requests"], 2)
+    const cut = await usage(`${range}&by=label&limit=1`)
+    assert.deepInclude(cut, { truncated: true })
+    assert.deepInclude(cut.totals, { requests: 6 })
+    const csv = (await call("GET", `/admin/usage.csv?${range}&by=label`)).text.split("\r\n")
+    assert.match(csv[0]!, /^label,requests,/)
+    assert.match(csv[1]!, /^"sales, EU",4,/)
+
+    await call("PATCH", `/admin/keys/${keyId("b", sha256Hex)}`, { body: { label: "buying" } })
+    assert.deepStrictEqual(await rows("by=label", "label"), [["buying", 2], ["none", 2], ["sales, EU", 2]])
+    assert.deepStrictEqual(await rows("by=label&label=buying,none", "label"), [["buying", 2], ["none", 2]])
+    await call("DELETE", `/admin/keys/${keyId("b", sha256Hex)}`)
+    assert.deepStrictEqual(await rows("by=label", "label"), [["none", 4], ["sales, EU", 2]])
+    for (const path of ["usage", "usage.csv"]) {
+      const answer = await call("GET", `/admin/${path}?${range}&label=buying`)
+      assert.strictEqual(answer.status, 400)
+      assert.include(answer.text, "label: no API key has the label \\\"buying\\\"")
+    }
+  })
+
   it("is sorted by each measure in both directions, equal and unknown values in the order of the list", async () => {
     const count = 60
     await start(Array.from({ length: count }, (_, i) =>
@@ -293,7 +336,7 @@ describe("usage in the admin API", () => {
         ["from=2100-01-01", "from must be before to"],
         ["by=key,who", "by must be of key, model, account, style, hour, day"],
         ["by=key,key", "by names key twice"],
-        ["by=session,model", "session, agent and parent go with key, app, hour and day, and not with model"],
+        ["by=session,model", "session, agent and parent go with key, label, app, hour and day, and not with model"],
         ["by=app&agent=a&style=chat", "and not with style"],
         ["zone=Nowhere", "zone must be the name of a time zone"],
         ["limit=0", "limit must be between 1 and 10000"],

@@ -19,6 +19,7 @@ const recordFaults = (record: RawConfig[string]) => faultsOf({ key_records: { [t
 
 const nothing = {
   name: undefined,
+  label: undefined,
   note: undefined,
   disabled: false,
   expires_at: undefined,
@@ -44,6 +45,7 @@ describe("key records", () => {
       assert.deepStrictEqual(
         yield* recordOf({
           name: " team a ",
+          label: " sales ",
           note: "  ",
           disabled: true,
           expires_at: "2027-01-01T01:00:00+01:00",
@@ -59,6 +61,7 @@ describe("key records", () => {
         }),
         {
           name: "team a",
+          label: "sales",
           note: undefined,
           disabled: true,
           expires_at: Date.UTC(2027, 0),

@@ -517,6 +517,7 @@ describe("the rights of a key", () => {
   it("a disabled or expired key is rejected", () => {
     const record = {
       name: undefined,
+      label: undefined,
       note: undefined,
       disabled: false,
       expires_at: noon,

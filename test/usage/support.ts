@@ -22,6 +22,7 @@ import {
   laterMeasuresOf,
   measureNames,
   measuresOf,
+  none,
   sessionDimensionsOf,
   sessionNames,
   type Sums,
@@ -134,9 +135,13 @@ export const queries = (days: number): fc.Arbitrary<UsageQuery> =>
     hours: fc.integer({ min: 1, max: 24 * days + 1 }),
     by: fc.oneof(
       fc.shuffledSubarray(groupings.filter((name) => !onlyOfSessions.includes(name))),
-      fc.shuffledSubarray([...sessionNames, "hour", "day"] as const)
+      fc.shuffledSubarray([...sessionNames, "label", "hour", "day"] as const)
     ),
     limit: fc.constantFrom(1, 2, 7, 1000),
+    labels: fc.record({
+      of: fc.constant((key: string) => key === keyA || key === keyB ? "team" : key === "direct" ? "own" : none),
+      only: fc.constantFrom(undefined, new Set(["team"]), new Set(["own", none]))
+    }),
     // Days of UTC, and of zones to the east and west of it.
     dayOf: fc.constantFrom(undefined, ...[5, -8].map((hours) => (hour: number) => dayOf(hour + hours * hourLength))),
     only: fc.record({
@@ -245,7 +250,7 @@ export const expectedReport = (
   query: UsageQuery,
   compactedTo = 0
 ): Plain => {
-  const { by, from, limit, only, to } = query
+  const { by, from, labels, limit, only, to } = query
   const dayIn = query.dayOf ?? dayOf
   const placed = requests.flatMap((request) => {
     const began = hourOf(request.at)
@@ -266,7 +271,8 @@ export const expectedReport = (
     ]
   })
   const asked = placed.filter(({ dimensions, hour }) =>
-    hour >= from && hour < to && dimensionNames.every((name) => only[name]?.has(dimensions[name]) ?? true)
+    hour >= from && hour < to && dimensionNames.every((name) => only[name]?.has(dimensions[name]) ?? true) &&
+    (labels?.only?.has(labels.of(dimensions.key)) ?? true)
   )
   const sumsOf = (group: typeof asked) =>
     measured(
@@ -276,14 +282,15 @@ export const expectedReport = (
   const groups = new Map<string, Array<(typeof asked)[number]>>()
   const rowOf = ({ dimensions, hour }: (typeof asked)[number]) => ({
     time: by.includes("hour") ? hour : by.includes("day") ? dayIn(hour) : 0,
-    ...dimensionsBy((name) => by.includes(name) ? dimensions[name] : "")
+    ...dimensionsBy((name) => by.includes(name) ? dimensions[name] : ""),
+    label: by.includes("label") ? labels!.of(dimensions.key) : ""
   })
   for (const one of by.length === 0 ? [] : asked) {
     const id = JSON.stringify(rowOf(one))
     groups.set(id, [...(groups.get(id) ?? []), one])
   }
   const rows = [...groups.values()].map((group) => ({ ...rowOf(group[0]!), ...sumsOf(group) }))
-  const text = (row: (typeof rows)[number]) => dimensionNames.map((name) => row[name]).join("\u0000")
+  const text = (row: (typeof rows)[number]) => [...dimensionNames, "label" as const].map((name) => row[name]).join("\u0000")
   rows.sort((a, b) => a.time - b.time || b.total_tokens - a.total_tokens || (text(a) < text(b) ? -1 : 1))
   return { rows: rows.slice(0, limit), totals: sumsOf(asked), truncated: rows.length > limit }
 }

@@ -46,6 +46,7 @@ type Fields = Record<Exclude<keyof typeof record, "created_at">, unknown>
 /** The fields of a key's record in requests. */
 const recordFields = {
   name: optional(Schema.String),
+  label: optional(Schema.String),
   note: optional(Schema.String),
   disabled: optional(Schema.Boolean),
   expires_at: like(record.expires_at, optional(Schema.String)),
@@ -80,6 +81,7 @@ const keyStates = ["active", "disabled", "expired"] as const
 /** The fields of a key's record in replies. */
 const viewFields = {
   name: Schema.NullOr(Schema.String),
+  label: Schema.NullOr(Schema.String),
   note: Schema.NullOr(Schema.String),
   disabled: Schema.Boolean,
   expires_at: Schema.NullOr(Schema.String),
@@ -142,6 +144,7 @@ const ChangeKeyReply = Schema.Struct({ success: Schema.Boolean, key: KeyItem, ..
 export const keySorts = [
   "id",
   "name",
+  "label",
   "note",
   "state",
   "class",
@@ -157,12 +160,18 @@ export const keySorts = [
 
 export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
   HttpApiEndpoint.get("list", "/admin/keys", {
-    query: { ...pageQuery, ...sortQuery(keySorts), state: Schema.optionalKey(Schema.Literals([...keyStates, ""])) },
+    query: {
+      ...pageQuery,
+      ...sortQuery(keySorts),
+      state: Schema.optionalKey(Schema.Literals([...keyStates, ""])),
+      label: Schema.optionalKey(Schema.String)
+    },
     success: KeyList
   }).annotateMerge(documented({
     summary: "List gateway keys",
     description:
-      `With ids, limits and usage, without the keys themselves. ${aboutSort} \`limit_share\` is the largest used share of a limit.`,
+      `With ids, limits and usage, without the keys themselves. ${aboutSort} \`limit_share\` is the largest used share of a limit. ` +
+      "`label` is a whole label, or `none` for the keys without one.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.post("add", "/admin/keys", { payload: AddKeyRequest, success: AddKeyReply }).annotateMerge(

@@ -8,6 +8,8 @@ import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { indexKeys, type KeyEntry } from "../../config/entries/keyIndex.ts"
 import { Keys, unknownKey } from "../../config/entries/Keys.ts"
 import { forEachCooperatively } from "../../config/json.ts"
+import { labelIn } from "../../config/keyRecords.ts"
+import { given } from "../../domain/givenText.ts"
 import { KeyLimits, keyStatusOf } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
@@ -51,9 +53,11 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
       const accepted = (yield* indexKeys(config)).keys
       const found: Array<KeyEntry> = []
       const state = query.state || undefined
-      const isFiltered = text !== "" || state !== undefined
+      const label = given(query.label)
+      const isFiltered = text !== "" || state !== undefined || label !== undefined
       yield* forEachCooperatively(isFiltered ? accepted : [], (key) => {
         if (state !== undefined && keyStatusOf(config.key_records.get(key.id), now) !== state) return
+        if (label !== undefined && labelIn(config)(key.id) !== label) return
         if (matches(config, key.id, text)) found.push(key)
       })
       const viewed = Effect.fnUntraced(function*(shown: ReadonlyArray<KeyEntry>) {

@@ -36,6 +36,7 @@ export const viewKey = (
     state: keyStatusOf(record, now),
     ...(key === config.generated_key ? { generated: true } : {}),
     name: record?.name ?? null,
+    label: record?.label ?? null,
     note: record?.note ?? null,
     disabled: record?.disabled ?? false,
     expires_at: timeOf(record?.expires_at),
@@ -64,10 +65,10 @@ export const viewKey = (
   }
 }
 
-/** Whether `text`, in lower case, is part of the key's id, name or note. */
+/** Whether `text`, in lower case, is part of the key's id, name, label or note. */
 export const matches = (config: GatewayConfig, id: string, text: string): boolean => {
   const record = config.key_records.get(id)
-  return [id, record?.name, record?.note].some((each) => each?.toLowerCase().includes(text) === true)
+  return [id, record?.name, record?.label, record?.note].some((each) => each?.toLowerCase().includes(text) === true)
 }
 
 type Item = typeof KeyItem.Type
@@ -86,6 +87,7 @@ const share = (used: number, limit: number): number => limit === 0 ? 1 : used / 
 export const keyValues: { readonly [Name in (typeof keySorts)[number]]: (item: Item) => SortValue } = {
   id: ({ id }) => id,
   name: ({ name }) => name,
+  label: ({ label }) => label,
   note: ({ note }) => note,
   state: ({ state }) => state,
   class: (item) => item.class,

@@ -86,6 +86,9 @@ export const UsageRowView = Schema.Struct({
   }),
   agent: Schema.optionalKey(Schema.String).annotate({ description: "The agent of the session, or `none`." }),
   parent: Schema.optionalKey(Schema.String).annotate({ description: "The agent that started it, or `none`." }),
+  label: Schema.optionalKey(Schema.String).annotate({
+    description: "The label that the keys have now, or `none`, also for removed keys."
+  }),
   hour: Schema.optionalKey(Schema.String).annotate({
     description: "Start of the hour in UTC; after 90 days usage is kept by day, at hour 00."
   }),
@@ -139,6 +142,7 @@ const query = {
   session: text,
   agent: text,
   parent: text,
+  label: text,
   limit: text,
   zone: text,
   ...sortQuery(usageSorts)
@@ -147,13 +151,13 @@ const query = {
 export class AdminUsageGroup extends HttpApiGroup.make("admin-usage").add(
   HttpApiEndpoint.get("query", "/admin/usage", { query, success: UsageReply }).annotateMerge(documented({
     summary:
-      "Read usage: sums, and rows by key, model, account, style, hour, day, upstream, target, app, session, agent or parent",
+      "Read usage: sums, and rows by key, model, account, style, hour, day, upstream, target, app, session, agent, parent or label",
     description:
       "`from` and `to` are RFC 3339 times, days, or Unix seconds or milliseconds, rounded to hours; the last 24 hours by default. " +
       "`zone`, such as `Europe/Berlin`, is the zone of days; an hour is of the day in which it begins. " +
-      "`key` takes names or ids, `account` identifiers or hashes, and both lists with commas. " +
+      "`key` takes names or ids, `account` identifiers or hashes, `label` labels, and all three lists with commas. " +
       `${aboutSort} The list's own order is by time, then by falling \`total_tokens\`. ` +
-      "`session`, `agent` and `parent` go with `key`, `app`, `hour` and `day`, and are kept for `usage.session_days`.",
+      "`session`, `agent` and `parent` go with `key`, `label`, `app`, `hour` and `day`, and are kept for `usage.session_days`.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("csv", "/admin/usage.csv", {

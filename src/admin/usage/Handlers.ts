@@ -12,7 +12,7 @@ import { jsonText } from "../../http/reply.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { adminHandlers } from "../handlers.ts"
 import { AdminUsageGroup } from "./Api.ts"
-import { type QueryTexts, readQuery, type RowLimits, withIds } from "./readQuery.ts"
+import { labelsOf, type QueryTexts, readQuery, type RowLimits, withIds } from "./readQuery.ts"
 import { csvHeader, csvRow, namesOf, viewMeasures, viewRow } from "./rows.ts"
 
 const jsonRows: RowLimits = { most: 10_000, fallback: 1000 }
@@ -30,7 +30,11 @@ export const AdminUsageHandlers = adminHandlers(AdminUsageGroup, function*() {
   const ask = Effect.fnUntraced(function*(texts: QueryTexts, rows: RowLimits) {
     const names = yield* namesOf(yield* config.current)
     const read = yield* Effect.fromResult(readQuery(texts, yield* Clock.currentTimeMillis, rows))
-    const query = { ...read, only: yield* Effect.fromResult(withIds(texts, read.only, names)) }
+    const query = {
+      ...read,
+      only: yield* Effect.fromResult(withIds(texts, read.only, names)),
+      labels: { of: names.label, only: yield* Effect.fromResult(labelsOf(texts, names)) }
+    }
     return { query, report: yield* store.query(query), names }
   })
 

@@ -4,7 +4,7 @@
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest, shortenName } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
-import { isKeyId } from "../../domain/identity.ts"
+import { isKeyId, noLabel } from "../../domain/identity.ts"
 import { daysBeforeAt } from "../../usage/retention.ts"
 import { type DimensionName, dimensionNames, directKey, embeddedKey, none } from "../../usage/UsageEntry.ts"
 import { type Grouping, groupings, namesFor, type RowOrder, type UsageQuery } from "../../usage/UsageQuery.ts"
@@ -16,7 +16,7 @@ import { type NamedIds, sortValueOf } from "./rows.ts"
 /** The query's texts, by name. */
 export type QueryTexts =
   & {
-    readonly [Name in DimensionName | "from" | "to" | "by" | "limit" | "zone"]?: string | undefined
+    readonly [Name in DimensionName | "label" | "from" | "to" | "by" | "limit" | "zone"]?: string | undefined
   }
   & {
     readonly sort?: (typeof usageSorts)[number] | "" | undefined
@@ -95,6 +95,21 @@ export const withIds = (
   return Result.succeed(found)
 }
 
+/** The labels that a query is restricted to: one that may have commas, or several between commas. The error of a label that no key has. */
+export const labelsOf = (
+  texts: Pick<QueryTexts, "label">,
+  { labels }: NamedIds
+): Result.Result<ReadonlySet<string> | undefined, GatewayError> => {
+  const whole = given(texts.label)
+  if (whole === undefined) return Result.succeed(undefined)
+  const known = labels()
+  const asked = known.has(whole) ? [whole] : listOf(whole)
+  const unknown = asked.find((label) => label !== noLabel && !known.has(label))
+  return unknown === undefined
+    ? Result.succeed(new Set(asked))
+    : Result.fail(invalidRequest(`label: no API key has the label ${JSON.stringify(shortenName(unknown))}`, "label"))
+}
+
 /** Reads the query; `now` in milliseconds. */
 export const readQuery = (
   texts: QueryTexts,
@@ -132,7 +147,7 @@ export const readQuery = (
     const field = by.includes(name) ? "by" : only[name] === undefined ? undefined : name
     if (field !== undefined) {
       return Result.fail(
-        invalidRequest(`session, agent and parent go with key, app, hour and day, and not with ${name}`, field)
+        invalidRequest(`session, agent and parent go with key, label, app, hour and day, and not with ${name}`, field)
       )
     }
   }

@@ -4,7 +4,8 @@
 import * as Effect from "effect/Effect"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
-import { accountHash } from "../../domain/identity.ts"
+import { labelIn } from "../../config/keyRecords.ts"
+import { accountHash, noLabel } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { percentileNames, percentilesOf } from "../../usage/Times.ts"
 import {
@@ -25,6 +26,8 @@ import type { usageSorts } from "./Api.ts"
 export interface Names {
   readonly currency: string | null
   readonly key: (id: string) => string | null
+  /** The label of a key; `none` without one. */
+  readonly label: (id: string) => string
   readonly account: (hash: string) => string | null
 }
 
@@ -35,6 +38,8 @@ export interface NamedIds {
     readonly key: (name: string) => ReadonlyArray<string>
     readonly account: (identifier: string) => ReadonlyArray<string>
   }
+  /** The labels of all keys. */
+  readonly labels: () => ReadonlySet<string>
 }
 
 /** The keys of a map that have a value. */
@@ -58,11 +63,13 @@ export const namesOf = Effect.fnUntraced(function*(config: GatewayConfig): Effec
   return {
     currency: config.currency ?? null,
     key: (id) => config.key_records.get(id)?.name ?? null,
+    label: labelIn(config),
     account: (hash) => known.get(hash) ?? null,
     named: {
       key: (name) => keysWith(config.key_records, (record) => record.name === name),
       account: (identifier) => keysWith(known, (each) => each === identifier)
-    }
+    },
+    labels: () => new Set(Array.from(config.key_records.values(), ({ label = noLabel }) => label))
   }
 })
 
@@ -138,8 +145,8 @@ const csvText = (text: string): string => {
 
 const csvLine = (cells: ReadonlyArray<string>): string => `${cells.join(",")}\r\n`
 
-const noNames: Names = { currency: null, key: () => null, account: () => null }
-const noRow: Omit<UsageRow, "sums"> = { time: 0, ...dimensionsBy(() => "") }
+const noNames: Names = { currency: null, key: () => null, label: () => noLabel, account: () => null }
+const noRow: Omit<UsageRow, "sums"> = { time: 0, ...dimensionsBy(() => ""), label: "" }
 
 const costColumns = ["cost", "currency", "unpriced_requests"]
 

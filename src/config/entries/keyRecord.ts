@@ -26,6 +26,7 @@ export type KeyFields = { readonly [Name in Field]?: Schema.Json | undefined }
 const isCleared = (field: Field, value: Schema.Json): boolean => {
   switch (field) {
     case "name":
+    case "label":
     case "note":
     case "expires_at":
       return typeof value === "string" && value.trim() === ""

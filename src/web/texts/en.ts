@@ -253,6 +253,7 @@ const routeFields: Readonly<Record<string, string>> = {
 /** Names of the fields of a key. */
 const keyFields: Readonly<Record<string, string>> = {
   name: "Name",
+  label: "Label",
   note: "Note",
   disabled: "Disabled",
   expires_at: "Expires",
@@ -864,7 +865,8 @@ export const en = {
       app: "App",
       session: "Session",
       agent: "Agent",
-      parent: "Started by"
+      parent: "Started by",
+      label: "Label"
     },
     csv: "Download CSV",
     unavailable: "Usage is not available on this gateway.",
@@ -1244,6 +1246,8 @@ export const en = {
     create: "Create key",
     added: (name: string) => `${name} was added.`,
     nameHint: "Who or what uses it",
+    label: "Label",
+    labelHint: "What usage is summed by, such as a team",
     more: "Note, concurrent requests, own key",
     ownKey: "Own key",
     generatedHint: "empty for a generated key",

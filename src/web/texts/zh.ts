@@ -351,6 +351,7 @@ const routeFields: Readonly<Record<string, string>> = {
 /** Names of the fields of a key. */
 const keyFields: Readonly<Record<string, string>> = {
   name: "名称",
+  label: "标签",
   note: "备注",
   disabled: "停用",
   expires_at: "到期时间",
@@ -914,7 +915,8 @@ export const zh: Texts = {
       app: "应用",
       session: "会话",
       agent: "智能体",
-      parent: "发起者"
+      parent: "发起者",
+      label: "标签"
     },
     csv: "下载 CSV",
     unavailable: "此网关不提供用量统计。",
@@ -1270,6 +1272,8 @@ export const zh: Texts = {
     create: "创建密钥",
     added: (name) => `${name} 已添加。`,
     nameHint: "由谁使用",
+    label: "标签",
+    labelHint: "用于汇总用量，例如团队",
     more: "备注、并发请求、自定义密钥",
     ownKey: "自定义密钥",
     generatedHint: "留空则自动生成",

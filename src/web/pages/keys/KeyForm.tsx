@@ -131,7 +131,7 @@ const useKeyForm = (fields: ReadonlyArray<FormField>, item?: KeyItem) => {
   return { form, changes: () => payloadOf(form.changes(), form.values()) }
 }
 
-const placed = ["name", "models", "limits", "expires_at", "disabled"]
+const placed = ["name", "label", "models", "limits", "expires_at", "disabled"]
 
 const Fields = ({ currency, fields, form, isNew = false }: {
   readonly currency: string | undefined
@@ -145,6 +145,7 @@ const Fields = ({ currency, fields, form, isNew = false }: {
   return (
     <>
       <EntryField {...shown} path="name" placeholder={t.nameHint} />
+      <EntryField {...shown} path="label" placeholder={t.labelHint} />
       <EntryField {...shown} path="models" rows={2} placeholder={t.everyModel} />
       <Limits currency={currency} form={form} table={limitTable(fields)} />
       <EntryField {...shown} path="expires_at" />

@@ -26,12 +26,16 @@ const noKeys: ReadonlyArray<string> = []
 
 const About = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
-  const { created_at, id, models, note, preview, usage } = item
+  const { created_at, id, label, models, note, preview, usage } = item
   return (
     <Facts
       facts={[
         [t.state, <KeyState key="state" item={item} />],
         [t.key, <code key="key" title={t.idOf(id)}>{preview}</code>],
+        [
+          t.label,
+          label === null ? undefined : <a key="label" href={linkTo("usage", undefined, { label })}>{label}</a>
+        ],
         [t.note, note ?? undefined],
         [t.modelsOf, models === null ? t.everyModel : models.join(", ")],
         [

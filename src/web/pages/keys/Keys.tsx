@@ -67,6 +67,9 @@ const KeyRow = ({ currency, item, onAction, value }: {
               </a>
             )
             : <code class="hint" title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>}
+          {item.label !== null && (
+            <a class="hint" href={linkTo("usage", undefined, { label: item.label })} title={t.label}>{item.label}</a>
+          )}
           {item.note !== null && <span class="hint rest" title={item.note}>{item.note}</span>}
         </div>,
         <KeyState item={item} />,

@@ -1,5 +1,5 @@
 /**
- * Usage: requests, tokens and costs by key, model, account, style, upstream, target, app or time.
+ * Usage: requests, tokens and costs by key, model, account, style, upstream, target, app, label or time.
  */
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
@@ -66,7 +66,7 @@ const Errors = ({ choice: { from, to }, reply }: { readonly choice: Choice; read
 const Misses = ({ choice }: { readonly choice: Choice }) => {
   const query = useMemo(() => recordFilter(choice), [choice])
   const counts = useMemo(() => countsAtom(query), [query])
-  if (choice.only["target"] !== undefined || choice.only["account"] !== undefined) return null
+  if (choice.only["target"] !== undefined || choice.only["account"] !== undefined || choice.only["label"] !== undefined) return null
   return (
     <Loaded atom={counts} failed={() => <span />}>
       {(counted) => <MissReasons counted={counted} query={query} />}

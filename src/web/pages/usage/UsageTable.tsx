@@ -39,7 +39,7 @@ export const useNames = () => {
     if (by === "day") return row.day === undefined ? "" : utcDate(Date.parse(row.day))
     if (by === "key") return row.key_name ?? t.usage.specialKeys(row.key ?? "") ?? row.key ?? ""
     if (by === "style") return row.style === undefined ? "" : t.requests.styles(row.style)
-    if (by === "app") return row.app === "none" ? "–" : row.app ?? ""
+    if (by === "app" || by === "label") return row[by] === "none" ? "–" : row[by] ?? ""
     const value = by === "account" ? row.account_identifier ?? row.account : row[by]
     return value === undefined || value === "none" ? t.usage.notReached : value
   }
@@ -47,7 +47,7 @@ export const useNames = () => {
 
 const quoted = (text: string | null | undefined): string => text === undefined || text === null ? "" : `"${text}"`
 
-/** What the records of a choice are filtered by. Records know no target, and accounts by their names alone. */
+/** What the records of a choice are filtered by. Records know no target and no label, and accounts by their names alone. */
 export const recordFilter = ({ from, only: { app, key, model, style, upstream }, to }: Choice) => ({
   ...key === undefined ? {} : { key: quoted(key) },
   ...model === undefined ? {} : { model: quoted(model) },

@@ -13,7 +13,7 @@ export type Grouping = Usage["by"][number]
 export type Dimension = Exclude<Grouping, "hour" | "day">
 
 /** The dimensions of the page. */
-export const dimensions = ["key", "model", "account", "style", "upstream", "target", "app"] as const
+export const dimensions = ["key", "model", "account", "style", "upstream", "target", "app", "label"] as const
 
 /** What the chart's bars show. */
 const barNames = ["requests", "failed", "tokens", "cache", "cost"] as const
