@@ -1,5 +1,6 @@
 /** The pool's refusals as callers see them (behaviour "Errors" and "The pool"). */
 import { accountsNamed, type AccountTable, ambiguous } from "../config/Account.ts"
+import { unknownRetryAfter } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { Caller } from "./Lease.ts"
 import type { Refusal } from "./PoolState.ts"
@@ -59,7 +60,13 @@ export const refusalError = (refusal: Refusal, now: number, outage?: Outage, wai
         outage?.reason === undefined
           ? "No upstream account can be used: none is configured, or the upstream refuses them. Ask the gateway's operator."
           : `No upstream account can be used: ${outage.reason}`,
-        outage === undefined ? {} : { retryAfter: Number.isFinite(outage.until) ? inSeconds(outage.until - now) : 1 }
+        {
+          retryAfter: outage === undefined
+            ? unknownRetryAfter
+            : Number.isFinite(outage.until)
+            ? inSeconds(outage.until - now)
+            : 1
+        }
       )
     case "Closing":
       return shuttingDown
@@ -107,7 +114,8 @@ export const disabledUpstreams = (
     "no_account_available",
     `${model === undefined ? "The model" : `The model "${model}"`} is unavailable: ${
       targets.length === 1 ? `its upstream ${names} is` : `its upstreams ${names} are`
-    } disabled. Ask the gateway's operator.`
+    } disabled. Ask the gateway's operator.`,
+    { retryAfter: unknownRetryAfter }
   )
 }
 

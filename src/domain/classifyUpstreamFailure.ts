@@ -435,6 +435,15 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "timed_out",
+    when: (failure) => timedOut(failure) && !mayHaveArrived(failure) && failure.cause?.proxy?.of !== "account",
+    retry: "no",
+    next: "target",
+    code: "upstream_timeout",
+    message: "The upstream did not answer in time",
+    because: "the system repeats the opening of a connection within its time limit, so another one would only take the same time"
+  },
+  {
+    class: "timed_out",
     when: (failure, context) =>
       timedOut(failure) && failure.isWhole !== true && context.alone === true && mayHaveArrived(failure),
     retry: "no",
@@ -521,6 +530,16 @@ export const rules: ReadonlyArray<Rule> = [
 /** `Retry-After` in seconds for a rate-limited upstream that does not state one. */
 const defaultRetryAfter = 1
 
+/** `Retry-After` in seconds where no time is known: for a server that cannot be reached, and for want of an account. */
+export const unknownRetryAfter = 5
+
+/** The `Retry-After` of a failure for which the upstream states none, in seconds. */
+const defaultWait = ({ class: failureClass, code }: Rule, failure: UpstreamFailure): number | undefined => {
+  if (code === "upstream_rate_limited") return defaultRetryAfter
+  const isDown = failureClass === "unreachable" || (failureClass === "timed_out" && !mayHaveArrived(failure))
+  return isDown || code === "no_account_available" ? unknownRetryAfter : undefined
+}
+
 /** The longest `Retry-After` in seconds that callers get, 30 days; the shortest is 1. */
 export const longestRetryAfter = longestWait / 1_000
 
@@ -586,9 +605,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
       param: rule.param ??
         (status < 500 ? redactMessage(failure.param, context.secrets) : undefined),
       retry: rule.mayRepeat,
-      retryAfter: stated === undefined
-        ? rule.code === "upstream_rate_limited" ? defaultRetryAfter : undefined
-        : Math.ceil(stated),
+      retryAfter: stated === undefined ? defaultWait(rule, failure) : Math.ceil(stated),
       // The milliseconds of a server say less than a later reset.
       retryAfterMs: (stated ?? 0) > Math.max(1, failure.retryAfter ?? 0) ? undefined : failure.retryAfterMs,
       // Of an account that is refused, the server cannot know whether another one serves.

@@ -385,7 +385,7 @@ describe("a pool without accounts", () => {
     Effect.gen(function*() {
       const { pool } = yield* buildPool({})
       const error = yield* Effect.flip(hold(pool))
-      assert.deepInclude(error, { code: "no_account_available", status: 503 })
+      assert.deepInclude(error, { code: "no_account_available", status: 503, retryAfter: 5 })
     }))
 })
 

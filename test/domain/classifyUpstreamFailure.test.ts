@@ -140,6 +140,15 @@ const table: ReadonlyArray<Row> = [
   ],
   ["a time limit", { kind: "timeout", phase: "stream" }, "timed_out", "elsewhere", "none", "upstream_timeout", 503],
   [
+    "a connection that takes too long",
+    { kind: "timeout", cause: { code: "UND_ERR_CONNECT_TIMEOUT" } },
+    "timed_out",
+    "no",
+    "none",
+    "upstream_timeout",
+    503
+  ],
+  [
     "the request's own time",
     { kind: "overdue", phase: "stream" },
     "overdue",
@@ -375,7 +384,7 @@ describe("classify", () => {
     assert.deepStrictEqual([judged.retry, judged.health, judged.error.status], ["elsewhere", "refused_login", 503])
   })
 
-  it("retries a timeout at a lone server only when no connection was established", () => {
+  it("retries no timeout at a lone server: it still works on the request, or takes no connection", () => {
     const alone = { ...managed, alone: true }
     const retries = [
       { kind: "timeout" },
@@ -383,7 +392,20 @@ describe("classify", () => {
       { kind: "timeout", cause: { code: "UND_ERR_CONNECT_TIMEOUT" } },
       { kind: "transport" }
     ].map((facts) => classify(of(facts as Partial<Facts>), alone).retry)
-    assert.deepStrictEqual(retries, ["no", "no", "elsewhere", "elsewhere"])
+    assert.deepStrictEqual(retries, ["no", "no", "no", "elsewhere"])
+  })
+
+  it("tells callers when to retry at a server that cannot be reached, and with a refused account", () => {
+    const waits = [
+      { kind: "timeout", cause: { code: "UND_ERR_CONNECT_TIMEOUT" } },
+      { kind: "transport", cause: { code: "ECONNREFUSED" } },
+      { kind: "transport" },
+      { kind: "timeout" },
+      { status: 500 },
+      { status: 401 },
+      { status: 401, retryAfter: 7 }
+    ].map((facts) => classify(of(facts as Partial<Facts>), managed).error.retryAfter)
+    assert.deepStrictEqual(waits, [5, 5, 5, undefined, undefined, 5, 7])
   })
 
   it("answers 401 to a caller whose own token is refused", () => {

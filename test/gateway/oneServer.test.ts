@@ -1,7 +1,9 @@
 /** One server behind the gateway, with one account or without accounts: there is no failover. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import { Logger, References } from "effect"
+import { type AddressInfo, createServer, type Socket } from "node:net"
 import type { RawConfig } from "../../src/config/json.ts"
+import { closedPort } from "../several/support.ts"
 import { adminKey, businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import { type Answer, json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
@@ -69,11 +71,11 @@ describe("a failing upstream server", () => {
     assert.notProperty(stand.logged[0], "retries")
   })
 
-  const streamed = { whole_replies: "streamed" }
+  const asStream = { whole_replies: "streamed" }
 
   it("a request for a stream that timed out after it was sent is not retried", async () => {
     const clock = makeMovedClock({ still: true })
-    const stand = await start({ headless: true, after: "hang" }, {}, { timeouts: { first_byte: 5 }, ...streamed }, {
+    const stand = await start({ headless: true, after: "hang" }, {}, { timeouts: { first_byte: 5 }, ...asStream }, {
       clock
     })
     const asking = ask(stand)
@@ -84,8 +86,38 @@ describe("a failing upstream server", () => {
     assert.lengthOf(stand.server.requests, 1)
   })
 
+  it("a server that takes no connection within its time limit is not tried again, and callers are told when to retry", async () => {
+    const sockets: Array<Socket> = []
+    // The handshake of TLS is a part of the connection: this server never answers it.
+    const silent = createServer((socket) => sockets.push(socket.on("error", () => undefined)))
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve))
+    const { port } = silent.address() as AddressInfo
+    try {
+      const stand = await start(streamed({ content: "Hello" }), {}, {
+        base_url: `https://127.0.0.1:${port}/v1`,
+        timeouts: { connect: 0.05 }
+      })
+      const { code, retryAfter, status } = await ask(stand)
+      assert.deepEqual({ code, retryAfter, status }, { code: "upstream_timeout", retryAfter: "5", status: 503 })
+      assert.isAbove(sockets.length, 0)
+      assert.deepInclude(stand.logged[0], { attempts: 1 })
+    } finally {
+      for (const socket of sockets) socket.destroy()
+      silent.close()
+    }
+  })
+
+  it("a server that refuses connections is tried three times, and callers are told when to retry", async () => {
+    const stand = await start(streamed({ content: "Hello" }), {}, {
+      base_url: `http://127.0.0.1:${await closedPort()}/v1`
+    })
+    const { code, retryAfter, status } = await ask(stand)
+    assert.deepEqual({ code, retryAfter, status }, { code: "upstream_error", retryAfter: "5", status: 503 })
+    assert.deepInclude(stand.logged[0], { attempts: 3 })
+  })
+
   it("a request for a stream that a proxy answered with 504 is not retried", async () => {
-    const stand = await start(json(504, { error: { message: "late" } }), {}, streamed)
+    const stand = await start(json(504, { error: { message: "late" } }), {}, asStream)
     await ask(stand)
     assert.lengthOf(stand.server.requests, 1)
   })

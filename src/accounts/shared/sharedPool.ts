@@ -18,6 +18,7 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentNotices } from "../../config/Notices.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
 import { SharedRevision } from "../../config/SharedRevision.ts"
+import { unknownRetryAfter } from "../../domain/classifyUpstreamFailure.ts"
 import { GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { isOfMaker } from "../../domain/makers.ts"
 import { servesModel } from "../../domain/routes.ts"
@@ -424,7 +425,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
       ) {
         return yield* lease(restore, caller, { ...options, patience })
       }
-      return yield* gatewayError("no_account_available", "The account was removed while the request waited")
+      return yield* gatewayError("no_account_available", "The account was removed while the request waited", {
+        retryAfter: unknownRetryAfter
+      })
     }
     if (account !== undefined && taken.used !== undefined) {
       for (const limits of budgetsOf(account, grant.pool, config.now())) {
