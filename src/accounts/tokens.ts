@@ -64,7 +64,7 @@ export const fixedCredential = (token: string | undefined): Credential => ({
   renew: () =>
     Effect.fail(
       // The phase is not "login": the upstream refused the token itself.
-      new UpstreamFailure({ phase: "resume", kind: "refused", code: 40003, message: "it cannot be renewed" })
+      new UpstreamFailure({ phase: "resume", kind: "refused", refusal: "token", message: "it cannot be renewed" })
     )
 })
 
@@ -72,7 +72,7 @@ const noToken = (): UpstreamFailure =>
   new UpstreamFailure({
     phase: "login",
     kind: "refused",
-    code: 40001,
+    refusal: "token",
     message: "The account has no token that works and no login to get one"
   })
 

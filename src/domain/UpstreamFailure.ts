@@ -9,6 +9,15 @@ const phases = ["login", "session", "completion", "stream", "resume"] as const
 /** The part of an exchange in which a failure occurred. */
 export type FailurePhase = typeof phases[number]
 
+const refusals = ["token", "rate", "login", "suspended", "session", "busy", "length", "other"] as const
+
+/**
+ * What a server refuses by a code of its contract. `token`: the call's token. `rate`: more requests for now. `login`: its credentials.
+ * `suspended`: an account that it has closed. `session`: a session that it does not have. `busy`: one more completion of the account at the
+ * same time. `length`: the prompt. `other`: a code for anything else.
+ */
+export type Refusal = typeof refusals[number]
+
 /** A failure of an upstream call. Every field is a fact instead of a judgement. */
 export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("UpstreamFailure", {
   phase: Schema.Literals(phases),
@@ -31,10 +40,8 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
   ]),
   /** HTTP status of the response, if any. */
   status: Schema.optionalKey(Schema.Number),
-  /** Envelope `code` other than 0. */
-  code: Schema.optionalKey(Schema.Number),
-  /** Envelope `biz_code` other than 0. */
-  bizCode: Schema.optionalKey(Schema.Number),
+  /** What the server refuses, where its contract has a code for that; absent where the HTTP status and `reason` say it. */
+  refusal: Schema.optionalKey(Schema.Literals(refusals)),
   /** The upstream's code for it: `finish_reason` of a hint, `error.code` or `error.type` of a server. */
   reason: Schema.optionalKey(Schema.String),
   /** The server's own code, which callers of the same contract see. */

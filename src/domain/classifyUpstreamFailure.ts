@@ -106,8 +106,6 @@ const has = <A>(...values: ReadonlyArray<A>) => (value: A | undefined): boolean 
 
 const hasWord = (words: string) => has(...words.split(" "))
 
-const tokenCode = has(40001, 40002, 40003)
-
 // An account's health follows only from these words: exact values of an error's `code`, `type` or `status`, or of a detail's `reason`.
 // It never follows from a message, in which servers repeat what the caller wrote.
 const limitReason = hasWord(
@@ -149,9 +147,8 @@ const lengthWords = new RegExp(
 /** Servers' words for a mistake of the request that they answer with the status 500: llama.cpp's of media, Ollama's of schemas. */
 const mistakeWords = /\b(?:image|audio|video) input is not supported\b|^invalid JSON schema\b/
 
-/** True for a refusal by a server without an envelope, whose HTTP status has its usual meaning. */
-const plain = (failure: UpstreamFailure): boolean =>
-  failure.kind === "refused" && failure.code === undefined && failure.bizCode === undefined
+/** True for a refusal without a code of the contract, so that the HTTP status has its usual meaning. */
+const plain = (failure: UpstreamFailure): boolean => failure.kind === "refused" && failure.refusal === undefined
 
 const says = (failure: UpstreamFailure, words: RegExp): boolean => words.test(failure.message?.slice(0, 2000) ?? "")
 
@@ -165,15 +162,12 @@ export const refusesModel = (failure: UpstreamFailure): boolean =>
 
 /** True for a refusal of a prompt that is longer than the model's window. */
 export const refusesLength = (failure: UpstreamFailure): boolean =>
-  (inReply(failure) && failure.bizCode === 9) || lengthReason(failure.reason) ||
-  (plain(failure) && says(failure, lengthWords))
+  failure.refusal === "length" || lengthReason(failure.reason) || (plain(failure) && says(failure, lengthWords))
 
 const inLogin = (failure: UpstreamFailure): boolean => failure.phase === "login"
 
-const inReply = (failure: UpstreamFailure): boolean => failure.phase !== "login" && failure.phase !== "session"
-
 const tokenRefused = (failure: UpstreamFailure): boolean =>
-  tokenCode(failure.code) || failure.status === 401 ||
+  failure.refusal === "token" || failure.status === 401 ||
   (plain(failure) && keyReason(failure.reason))
 
 const timedOut = (failure: UpstreamFailure): boolean => failure.kind === "timeout" || has(408, 504, 524)(failure.status)
@@ -211,7 +205,7 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "login_refused",
-    when: (failure) => inLogin(failure) && failure.bizCode === 2,
+    when: (failure) => failure.refusal === "login",
     retry: "elsewhere",
     next: "account",
     health: "refused_login",
@@ -221,7 +215,7 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "account_suspended",
-    when: (failure) => (inLogin(failure) && failure.bizCode === 5) || closedReason(failure.reason),
+    when: (failure) => failure.refusal === "suspended" || closedReason(failure.reason),
     retry: "elsewhere",
     next: "account",
     health: "suspended",
@@ -241,7 +235,7 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "rate_limited",
-    when: (failure) => failure.code === 42900 || failure.status === 429 || limitReason(failure.reason),
+    when: (failure) => failure.refusal === "rate" || failure.status === 429 || limitReason(failure.reason),
     retry: "elsewhere",
     next: "account",
     health: "rate_limited",
@@ -310,7 +304,7 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "account_busy",
-    when: (failure) => inReply(failure) && failure.bizCode === 6,
+    when: (failure) => failure.refusal === "busy",
     retry: "elsewhere",
     next: "account",
     health: "busy",
@@ -339,7 +333,7 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "session_gone",
-    when: (failure) => failure.bizCode === 3 && !inLogin(failure),
+    when: (failure) => failure.refusal === "session",
     retry: "elsewhere",
     next: "target",
     code: "upstream_error",

@@ -197,7 +197,7 @@ describe("a rate-limited login", () => {
     Effect.gen(function*() {
       const { driver, state } = switchable()
       const { pool } = yield* buildPool({ accounts: accounts("a") }, () => driver)
-      state.failure = new UpstreamFailure({ phase: "login", kind: "refused", code: 42900, retryAfter: 7 })
+      state.failure = new UpstreamFailure({ phase: "login", kind: "refused", refusal: "rate", retryAfter: 7 })
       const { free, lease } = yield* hold(pool)
       yield* Effect.flip(lease.credential.token)
       yield* lease.report("rate_limited", 7)
@@ -304,7 +304,7 @@ describe("an account that the upstream rejects", () => {
   it.effect("with only a token is probed with that token", () =>
     Effect.gen(function*() {
       let works = false
-      const refused = new UpstreamFailure({ phase: "session", kind: "refused", code: 40003 })
+      const refused = new UpstreamFailure({ phase: "session", kind: "refused", refusal: "token" })
       const { driver } = makeDriver({ verify: () => Effect.suspend(() => works ? Effect.void : Effect.fail(refused)) })
       const { pool } = yield* buildPool({ accounts: [{ token: "only" }] }, () => driver)
       const { free, lease } = yield* hold(pool)

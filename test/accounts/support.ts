@@ -107,4 +107,4 @@ export const shows = (pool: Pool, expected: Partial<Effect.Success<Pool["status"
   Effect.map(pool.status, (status) => assert.deepInclude(status, expected))
 
 /** The upstream rejects a login's password. */
-export const wrongCredentials = new UpstreamFailure({ phase: "login", kind: "refused", bizCode: 2 })
+export const wrongCredentials = new UpstreamFailure({ phase: "login", kind: "refused", refusal: "login" })

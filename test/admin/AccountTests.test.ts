@@ -79,7 +79,7 @@ const build = Effect.fnUntraced(function*(driver: Driver, config: RawConfig = { 
   }
 })
 
-const tokenExpired = new UpstreamFailure({ phase: "session", kind: "refused", code: 40003 })
+const tokenExpired = new UpstreamFailure({ phase: "session", kind: "refused", refusal: "token" })
 
 describe("an account test without a message", () => {
   it.effect("logs in, creates and deletes a session, and reports the number of sessions", () =>
@@ -130,7 +130,7 @@ describe("an account test without a message", () => {
         login: () =>
           working
             ? Effect.succeed("token")
-            : Effect.fail(new UpstreamFailure({ phase: "login", kind: "refused", bizCode: 2 }))
+            : Effect.fail(new UpstreamFailure({ phase: "login", kind: "refused", refusal: "login" }))
       }))
       const { factsOf, pool, test } = yield* build(driver)
       const failed = yield* test("a@x.org")
@@ -289,7 +289,9 @@ describe("deletion of an account's sessions", () => {
       const { driver } = makeUpstream(() => ({
         sessions: {
           deleteAll: () =>
-            Effect.fail(new UpstreamFailure({ phase: "session", kind: "refused", code: 50000, message: "on fire" }))
+            Effect.fail(
+              new UpstreamFailure({ phase: "session", kind: "refused", refusal: "other", message: "on fire" })
+            )
         }
       }))
       const { tests } = yield* build(driver)

@@ -87,31 +87,37 @@ const badLogin = (about: string, facts: Partial<Facts>): Row => [
 
 const table: ReadonlyArray<Row> = [
   // The session protocol's envelope.
-  refresh("no token", { code: 40001 }),
-  refresh("token invalid", { code: 40002, phase: "session" }),
-  refresh("token expired", { code: 40003, status: 401, phase: "resume" }),
+  refresh("no token", { refusal: "token" }),
+  refresh("token invalid", { refusal: "token", phase: "session" }),
+  refresh("token expired", { refusal: "token", status: 401, phase: "resume" }),
   refresh("401 without an envelope", { kind: "malformed", status: 401 }),
-  limited("too many requests", { code: 42900 }),
+  limited("too many requests", { refusal: "rate" }),
   limited("429 with a page", { kind: "malformed", status: 429 }),
   limited("429 without a body", { kind: "empty", status: 429, phase: "login" }),
-  trouble("another code", { code: 50000, status: 400 }),
-  trouble("another code that reads like a mistake", { code: 42200, status: 422, message: "context length" }),
-  badLogin("wrong credentials", { bizCode: 2 }),
+  trouble("another code", { refusal: "other", status: 400 }),
+  trouble("another code that reads like a mistake", { refusal: "other", status: 422, message: "context length" }),
+  badLogin("wrong credentials", { refusal: "login" }),
   badLogin("a login that is not let in", { status: 403 }),
-  badLogin("a fixed token that cannot be renewed", { code: 40003 }),
+  badLogin("a fixed token that cannot be renewed", { refusal: "token" }),
   [
     "a suspended account",
-    { phase: "login", bizCode: 5 },
+    { phase: "login", refusal: "suspended" },
     "account_suspended",
     "elsewhere",
     "suspended",
     "no_account_available",
     503
   ],
-  trouble("biz codes of a login elsewhere", { bizCode: 2 }),
-  trouble("biz code 5 elsewhere", { bizCode: 5 }),
-  ["no such session", { bizCode: 3 }, "session_gone", "elsewhere", "none", "upstream_error", 503],
-  ["too many completions running", { bizCode: 6 }, "account_busy", "elsewhere", "busy", "upstream_rate_limited", 429],
+  ["no such session", { refusal: "session" }, "session_gone", "elsewhere", "none", "upstream_error", 503],
+  [
+    "too many completions running",
+    { refusal: "busy" },
+    "account_busy",
+    "elsewhere",
+    "busy",
+    "upstream_rate_limited",
+    429
+  ],
   ["an overloaded server", { status: 529 }, "overloaded", "elsewhere", "busy", "upstream_rate_limited", 429],
   [
     "an overloaded server within a stream",
@@ -122,9 +128,7 @@ const table: ReadonlyArray<Row> = [
     "upstream_rate_limited",
     429
   ],
-  trouble("biz code 6 of another call", { bizCode: 6, phase: "session" }),
-  tooLong("prompt too long", { bizCode: 9, status: 400 }),
-  trouble("an unknown biz code", { bizCode: 77 }),
+  tooLong("prompt too long", { refusal: "length", status: 400 }),
   // Responses that are not replies.
   trouble("a page", { kind: "malformed", status: 502 }),
   trouble("an empty body", { kind: "empty", status: 200 }),
@@ -380,7 +384,7 @@ describe("classify", () => {
   })
 
   it("treats a token that is refused after its refresh as a failed login", () => {
-    const judged = classify(of({ code: 40003 }), refreshed)
+    const judged = classify(of({ refusal: "token" }), refreshed)
     assert.deepStrictEqual([judged.retry, judged.health, judged.error.status], ["elsewhere", "refused_login", 503])
   })
 
@@ -409,7 +413,7 @@ describe("classify", () => {
   })
 
   it("answers 401 to a caller whose own token is refused", () => {
-    for (const facts of [{ code: 40002 }, { status: 401 }, { status: 403 }]) {
+    for (const facts of [{ refusal: "token" as const }, { status: 401 }, { status: 403 }]) {
       const judged = classify(of(facts), direct)
       assert.deepStrictEqual([judged.retry, judged.error.code], ["no", "authentication_failed"])
     }
@@ -489,7 +493,7 @@ describe("classify", () => {
   })
 
   describe("messages of upstream failures", () => {
-    const messageOf = (message: string) => classify(of({ code: 50000, message }), managed).error.message
+    const messageOf = (message: string) => classify(of({ refusal: "other", message }), managed).error.message
 
     it("name the upstream where there are several, in every text about it", () => {
       const unnamed = ["shutting_down", "exhausted"]

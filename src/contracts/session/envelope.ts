@@ -6,8 +6,8 @@
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { parseJson } from "../shared/json.ts"
 
-/** Facts of a refusal, by the names of `UpstreamFailure`. */
-export interface RefusalFacts {
+/** What the envelope of a refusal has. `errors.ts` has the meaning of its numbers. */
+export interface EnvelopeFacts {
   readonly kind: "refused" | "malformed" | "empty"
   readonly code?: number
   readonly bizCode?: number
@@ -16,9 +16,9 @@ export interface RefusalFacts {
 
 export type Envelope =
   | { readonly _tag: "Accepted"; readonly data: JsonRecord }
-  | { readonly _tag: "Refused"; readonly facts: RefusalFacts }
+  | { readonly _tag: "Refused"; readonly facts: EnvelopeFacts }
 
-const refused = (facts: RefusalFacts): Envelope => ({ _tag: "Refused", facts })
+const refused = (facts: EnvelopeFacts): Envelope => ({ _tag: "Refused", facts })
 
 const malformed = refused({ kind: "malformed" })
 

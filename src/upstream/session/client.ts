@@ -3,7 +3,8 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { readEnvelope, type RefusalFacts } from "../../contracts/session/envelope.ts"
+import { type EnvelopeFacts, readEnvelope } from "../../contracts/session/envelope.ts"
+import { readRefusal } from "../../contracts/session/errors.ts"
 import type { MessageId } from "../../contracts/session/readReply.ts"
 import { nationalMobile } from "../../domain/identity.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
@@ -78,7 +79,7 @@ export const makeSessionClient = (
   const refusal = (
     phase: FailurePhase,
     exchange: Exchange,
-    facts: RefusalFacts,
+    facts: EnvelopeFacts,
     body: string,
     token: string | undefined
   ): Effect.Effect<never, UpstreamFailure> =>
@@ -88,7 +89,7 @@ export const makeSessionClient = (
         new UpstreamFailure({
           phase,
           status: exchange.status,
-          ...facts,
+          ...readRefusal(phase, facts),
           ...(retryAfter === undefined ? {} : { retryAfter }),
           ...(facts.kind === "malformed" && !/^\s*[{[]/.test(body)
             ? { cause: exchange.unexpectedAnswer(body, secretsWith(exchanges, token === undefined ? [] : [token])) }
@@ -201,7 +202,7 @@ export const makeSessionClient = (
       return Effect.flatMap(exchange.text(longestBody, slowestRefusal), (body) => {
         round?.bytes(Buffer.from(body))
         const envelope = readEnvelope(status, body)
-        const facts: RefusalFacts = envelope._tag === "Refused" ? envelope.facts : { kind: "malformed" }
+        const facts: EnvelopeFacts = envelope._tag === "Refused" ? envelope.facts : { kind: "malformed" }
         return refusal(phase, exchange, facts, body, token)
       })
     })

@@ -29,8 +29,7 @@ export interface SessionOptions {
 /** Milliseconds that a stop request may take (behaviour, "The pool"). */
 const longestStop = 2_000
 
-const isTokenRefusal = ({ code, status }: UpstreamFailure): boolean =>
-  code === 40001 || code === 40002 || code === 40003 || status === 401
+const isTokenRefusal = ({ refusal, status }: UpstreamFailure): boolean => refusal === "token" || status === 401
 
 /** A driver whose accounts log in, and have sessions. */
 export interface SessionDriver extends Driver {

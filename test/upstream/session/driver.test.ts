@@ -299,20 +299,23 @@ describe("the session driver", () => {
       ...(facts === undefined ? {} : { facts })
     })
     const rows: ReadonlyArray<Row> = [
-      row("create", { name: "no-token" }, "token_refused", { phase: "session", code: 40001 }),
-      row("create", { name: "token-expired", status: 401 }, "token_refused", { code: 40003, status: 401 }),
+      row("create", { name: "no-token" }, "token_refused", { phase: "session", refusal: "token" }),
+      row("create", { name: "token-expired", status: 401 }, "token_refused", { refusal: "token", status: 401 }),
       row("create", { name: "html" }, "upstream_trouble", { kind: "malformed", status: 502 }),
       row("create", { name: "no-data" }, "upstream_trouble", { kind: "malformed" }),
       row("create", { name: "reset-before-headers" }, "unreachable"),
       row("create", { name: "hang-before-headers" }, "timed_out"),
-      row("completion", { name: "token-invalid" }, "token_refused", { phase: "completion", code: 40002 }),
+      row("completion", { name: "token-invalid" }, "token_refused", { phase: "completion", refusal: "token" }),
       row("completion", { name: "rate-limited", status: 429, retryAfter: 3 }, "rate_limited", { retryAfter: 3 }),
-      row("completion", { name: "rate-limited" }, "rate_limited", { code: 42900 }),
-      row("completion", { name: "trouble", message: "down" }, "upstream_trouble", { code: 50000, message: "down" }),
+      row("completion", { name: "rate-limited" }, "rate_limited", { refusal: "rate" }),
+      row("completion", { name: "trouble", message: "down" }, "upstream_trouble", {
+        refusal: "other",
+        message: "down"
+      }),
       row("completion", { name: "no-session" }, "session_gone"),
       row("completion", { name: "busy" }, "account_busy"),
       row("completion", { name: "too-long", status: 400 }, "prompt_too_long"),
-      row("completion", { name: "refused" }, "upstream_trouble", { bizCode: 1, message: "refused" }),
+      row("completion", { name: "refused" }, "upstream_trouble", { refusal: "other", message: "refused" }),
       row("completion", { name: "html" }, "upstream_trouble"),
       row("completion", { name: "empty" }, "upstream_trouble", { kind: "empty", phase: "completion" }),
       row("completion", { name: "broken-json" }, "upstream_trouble", { kind: "malformed" }),

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Envelope, readEnvelope, type RefusalFacts } from "../../../src/contracts/session/envelope.ts"
+import { type Envelope, type EnvelopeFacts, readEnvelope } from "../../../src/contracts/session/envelope.ts"
 
-const refused = (facts: RefusalFacts): Envelope => ({ _tag: "Refused", facts })
+const refused = (facts: EnvelopeFacts): Envelope => ({ _tag: "Refused", facts })
 const body = (value: unknown) => JSON.stringify(value)
 
 describe("readEnvelope", () => {

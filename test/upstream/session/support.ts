@@ -147,7 +147,7 @@ export const reasoner: UpstreamModel = { id: "upstream-reasoner", reasoning: tru
 
 export const fixedToken = (token: string | undefined): Credential => ({
   token: Effect.succeed(token),
-  renew: () => Effect.fail(new UpstreamFailure({ phase: "login", kind: "refused", code: 40003 }))
+  renew: () => Effect.fail(new UpstreamFailure({ phase: "login", kind: "refused", refusal: "token" }))
 })
 
 export const ask = (prompt: string): Conversation => ({
