@@ -79,7 +79,7 @@ const bounds = ({ targets }: Route) =>
 const costOfRequest = Effect.fnUntraced(function*(identity: RequestStats["identity"]) {
   const limits = yield* KeyLimits
   const recorder = yield* UsageRecorder
-  const model = resolveRoute((yield* ConfigStore).now().route_table, "chat", "upstream-chat")!
+  const model = resolveRoute((yield* ConfigStore).now().route_table, "usual", "upstream-chat")!
   const times = 100_000
   const held = new HeldBytes({ used: 0 }, () => defaultLimits)
   let best = Number.POSITIVE_INFINITY

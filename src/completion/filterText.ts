@@ -2,13 +2,14 @@
  * Removes from a reply's text what is not text: calls that the sieve finds, reference markers, and everything from a stop
  * sequence on. Held text is released as soon as something other than text follows.
  */
+import { commonWords } from "../contracts/names.ts"
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
 import { isOrderedPlace } from "../domain/replyExtras.ts"
 import { markerMachine } from "../domain/stream/referenceMarkers.ts"
 import { stopMachine, type StopSequences } from "../domain/stream/stopSequences.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import { clear, type HoldingMachine } from "../domain/stream/transducer.ts"
-import { commonWords, UpstreamExtra } from "../domain/UpstreamEvent.ts"
+import { UpstreamExtra } from "../domain/UpstreamEvent.ts"
 import type { Sieve } from "../sieve/sieve.ts"
 import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
 

@@ -4,7 +4,7 @@
 import type { Stickiness } from "../accounts/Lease.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import { cachingOf } from "../contracts/contracts.ts"
-import { isServer } from "../domain/protocols.ts"
+import { isServer } from "../contracts/drivers.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
 import { isContinued, sessionKey, turnsKey } from "./conversationKey.ts"
 

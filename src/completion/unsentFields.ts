@@ -4,12 +4,12 @@
  */
 import type { RequestWords } from "../contracts/Contract.ts"
 import { contractOfStyle, contracts } from "../contracts/contracts.ts"
+import { commonWords } from "../contracts/names.ts"
 import type { BodyVendorFields } from "../contracts/shared/BodyVendorFields.ts"
 import { ignorableFields, isRequired } from "../contracts/shared/chatFields.ts"
 import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Conversation.ts"
 import type { VendorInputs } from "../domain/Embeddings.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { commonWords } from "../domain/UpstreamEvent.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import { isWholeFor } from "../domain/VendorFields.ts"
 import type { Driver, Sends } from "../upstream/Upstream.ts"

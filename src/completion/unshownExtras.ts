@@ -4,11 +4,11 @@
  */
 import type { Shown, ShownFields, ShownPlaces } from "../contracts/Contract.ts"
 import { contractOfStyle } from "../contracts/contracts.ts"
+import { commonWords } from "../contracts/names.ts"
 import { countedFields } from "../contracts/shared/usage.ts"
 import type { Json } from "../domain/json.ts"
 import type { ReplyExtra } from "../domain/ReplyEvent.ts"
 import { type ExtraPlace, isFields } from "../domain/replyExtras.ts"
-import { commonWords } from "../domain/UpstreamEvent.ts"
 import { noteIgnored, replyPath } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"

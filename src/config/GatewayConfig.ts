@@ -4,6 +4,8 @@
  * A group whose content is unchanged stays the same object, so that a change can be detected by identity.
  */
 import type * as Redacted from "effect/Redacted"
+import type { DriverName } from "../contracts/drivers.ts"
+import type { ServerApi } from "../contracts/names.ts"
 import type { Limits } from "../domain/limits.ts"
 import type { ModelFacts } from "../domain/modelFacts.ts"
 import type { Model } from "../domain/models.ts"
@@ -11,7 +13,6 @@ import type { NameTable } from "../domain/nameTable.ts"
 import type { AlsoOn } from "../domain/nextTry.ts"
 import type { NoticeType } from "../domain/notices.ts"
 import type { PriceTable } from "../domain/prices.ts"
-import type { DriverName } from "../domain/protocols.ts"
 import type { RouteOptions, RouteTable, WrittenTarget } from "../domain/routes.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
@@ -82,7 +83,7 @@ export interface ConfiguredModel extends Model {
   /** The limit of output that a `messages` server gets if the caller has none. */
   readonly max_tokens?: number
   /** The API of the model, in place of its upstream's. */
-  readonly api?: "chat" | "responses" | "auto"
+  readonly api?: ServerApi
   /** False for a model that takes no pictures. */
   readonly images?: boolean
   /** The facts that the entry says. */
@@ -102,7 +103,7 @@ export interface UpstreamConfig {
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>
   /** The API of completions; absent for the one of the driver. */
-  readonly api?: "chat" | "responses" | "auto"
+  readonly api?: ServerApi
   readonly tools: "native" | "functions" | "prompt"
   /** The turns whose thinking is sent back to the server. */
   readonly history_reasoning: "all" | "current" | "none"

@@ -142,7 +142,7 @@ export const unknownFallbacks = Effect.fnUntraced(function*(
   const warnings: Array<string> = []
   yield* forEachCooperatively(records, ([id, { limits }]) => {
     limits.forEach(({ fallback }, place) => {
-      if (fallback === undefined || mayBe(fallback) || meantRoute(table, "chat", fallback) !== undefined) return
+      if (fallback === undefined || mayBe(fallback) || meantRoute(table, "usual", fallback) !== undefined) return
       const field = `key_records.${id}.limits[${place}].fallback`
       if (table.config.mapped === undefined) faults.push(fault(field, "must name a model or a route"))
       else warnings.push(`${field} names no configured model and serves nothing unless the server lists it`)

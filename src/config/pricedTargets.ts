@@ -1,30 +1,14 @@
 /**
  * The prices of all targets: which entry counts for each, and what it lacks.
  */
+import { chargedUnits } from "../contracts/drivers.ts"
 import { normalizeModelName } from "../domain/models.ts"
 import { findPrice, type Price, type UnitPrices } from "../domain/prices.ts"
-import type { DriverName } from "../domain/protocols.ts"
 import { reachesModel, serverModels, type Target, targetName } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
 import type { TokenUnit } from "../domain/units.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
-
-/**
- * The prices of tokens that servers of a driver charge apart. Those of `openai` are of many vendors, of which most have one price for all
- * tokens of a prompt.
- */
-const countedUnits = (driver: DriverName | undefined): ReadonlyArray<TokenUnit> => {
-  switch (driver) {
-    case "messages":
-      return ["input", "cached_input", "cache_write", "cache_write_1h", "output"]
-    case "responses":
-    case "generate":
-      return ["input", "cached_input", "output"]
-    default:
-      return ["input", "output"]
-  }
-}
 
 /** A target under a name, with its price. */
 export interface PricedTarget {
@@ -64,7 +48,9 @@ export const priceViewer = (
       name,
       price: found === undefined ? null : written.get(found.entry) ?? found.entry,
       from: found?.from === undefined ? null : formatTimestamp(found.from),
-      missing: countedUnits(upstreams.get(upstream)?.driver).filter((unit) => found?.price.units.has(unit) !== true),
+      missing: chargedUnits(upstreams.get(upstream)?.driver ?? "").filter((unit) =>
+        found?.price.units.has(unit) !== true
+      ),
       units: found?.price.units
     }
   }

@@ -3,6 +3,7 @@
  */
 import * as Equal from "effect/Equal"
 import type { StoreShape } from "../cluster/store/Store.ts"
+import { needsAccounts } from "../contracts/drivers.ts"
 import { splitAmount } from "../domain/decimal.ts"
 import { isUnnamed, upstreamNamed } from "../domain/upstreamNames.ts"
 import { isSameAccount } from "./Account.ts"
@@ -60,7 +61,7 @@ export const poolArguments = (store: StoreShape, next: GatewayConfig, before: Ga
   const isAlone = next.upstreams.size === 1 && own?.enabled === true
   for (const [name, { driver }] of next.upstreams) {
     const { names } = accountsOf(name)
-    if (names.length === 0 && (isAlone || driver !== "session")) names.push(store.secrets.nameOf(anonymousKey(name)))
+    if (names.length === 0 && (isAlone || !needsAccounts(driver))) names.push(store.secrets.nameOf(anonymousKey(name)))
   }
   const { global_max_inflight } = next.runtime
   const limits = own?.limits ?? { perAccount: 1, global: 0, queue: 0 }

@@ -6,9 +6,17 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import {
+  answerer,
+  baseAddress,
+  hasApis,
+  hasTools,
+  isServer,
+  needsAccounts,
+  protocolNames
+} from "../contracts/drivers.ts"
 import { forwardRule } from "../domain/forwardedHeaders.ts"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { baseAddress, hasApis, hasTools, isServer, protocolNames } from "../domain/protocols.ts"
 import { type RoutedModel, type RoutedUpstream, routeFaults, targetText, upstreamOfTarget } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
 import { defaultUpstream, placeOfUpstream } from "../domain/upstreamNames.ts"
@@ -93,7 +101,7 @@ const toBaseUrl = (
   const base_url = onPath(written, (path) => baseAddress(group.driver, path))
   const rule = base_url !== ""
     ? addressRule(written)
-    : group.driver === "embedded"
+    : group.driver === answerer
     ? undefined
     : `is required with the ${group.driver} driver`
   if (rule !== undefined) faults.push(fault(`${place}.base_url`, rule))
@@ -427,7 +435,7 @@ const keylessInflight = 8
 
 /**
  * The limits of an upstream. Unset ones follow from its enabled accounts, whose slots together are `slots`. Without configured
- * accounts, every driver but `session` counts one account.
+ * accounts, a driver that needs none counts one.
  */
 export const limitsOf = (
   upstream: ConfiguredUpstream,
@@ -435,7 +443,7 @@ export const limitsOf = (
   runtime: typeof Groups.Runtime.Type
 ): { readonly slots: number; readonly limits: UpstreamLimits } => {
   const { account_max_inflight, account_max_queue, driver, max_inflight, name } = upstream
-  const accounts = total === 0 && driver !== "session" ? 1 : enabled
+  const accounts = total === 0 && !needsAccounts(driver) ? 1 : enabled
   const asksForNoKey = isServer(driver) && accounts === 1 &&
     (first === undefined || (first.token !== undefined && Redacted.value(first.token) === keyless))
   const keylessLimit = max_inflight ?? (name === defaultUpstream ? runtime.account_max_inflight : undefined) ??

@@ -1,10 +1,10 @@
 /**
  * A whole reply: the fold of its events, from which every style renders its non-stream object.
  */
+import { commonWords } from "../contracts/names.ts"
 import type { JsonFields } from "./json.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "./ReplyEvent.ts"
 import { ExtraFold, isEventPlace, type ReplyExtras } from "./replyExtras.ts"
-import { commonWords } from "./UpstreamEvent.ts"
 import type { FamilyName } from "./VendorFields.ts"
 
 /** A part of a reply; adjacent text, and adjacent reasoning, is one block. */

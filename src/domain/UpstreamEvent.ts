@@ -89,9 +89,6 @@ export const UpstreamCall = (
     ? { _tag: "UpstreamCall", index, id, name, argumentsDelta }
     : { _tag: "UpstreamCall", index, id, name, argumentsDelta, sealed }
 
-/** The contract in whose words all contracts read what servers say beyond text and calls: refusals, pictures, citations. */
-export const commonWords: FamilyName = "openai"
-
 export const UpstreamExtra = (family: FamilyName, at: ExtraPlace, value: JsonFields): UpstreamExtra => ({
   _tag: "UpstreamExtra",
   family,

@@ -2,12 +2,12 @@
  * Vendor fields: what a caller or a server says by a vendor's contract and the canonical forms do not model. A driver of the same
  * family sends them back as they came; for other drivers `x-gateway-ignored` lists them, unless they are ignorable.
  */
+import type { FamilyName } from "../contracts/names.ts"
 import type { Json, JsonFields } from "./json.ts"
 import type { Maker } from "./makers.ts"
 import { isFields } from "./replyExtras.ts"
 
-/** The vendor contracts that styles and drivers speak. */
-export type FamilyName = "openai" | "responses" | "messages" | "generate"
+export type { FamilyName }
 
 /** A stored response that a request continues. */
 export interface ContinuedResponse {

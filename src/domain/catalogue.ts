@@ -3,6 +3,7 @@
  *
  * The sources, in their order: the model's entry, the server's own list, `model_facts`, the product's table of well-known models.
  */
+import { isServer } from "../contracts/drivers.ts"
 import { knownModels } from "./knownModels.ts"
 import {
   factsOfRoute,
@@ -14,7 +15,6 @@ import {
 } from "./modelFacts.ts"
 import { normalizeModelName } from "./models.ts"
 import { findNamed, type NameTable } from "./nameTable.ts"
-import { isServer } from "./protocols.ts"
 import { type ListedModel, type Route, type RouteTable, type Target, targetName } from "./routes.ts"
 
 /** The name of a model without its publisher, as hosts of many vendors' models write it: `openai/gpt-5`. */

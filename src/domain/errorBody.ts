@@ -1,11 +1,11 @@
 /**
  * The JSON of a server's error, which a caller of the same protocol may get as it came.
  */
+import type { VendorName } from "../contracts/names.ts"
 import { isRecord } from "./json.ts"
-import type { protocolFamily } from "./protocols.ts"
 
 /** A protocol in all its forms: chat completions and Responses are one. */
-export type ErrorFamily = NonNullable<ReturnType<typeof protocolFamily>>
+export type ErrorFamily = VendorName
 
 /** The JSON of an error, with its object. */
 export interface ErrorBody {

@@ -7,6 +7,7 @@
  *
  * `makeRouteTable` costs one pass over the configuration; a look-up costs a few accesses to maps.
  */
+import { hasNatives, isServer } from "../contracts/drivers.ts"
 import { type GatewayError, gatewayError } from "./GatewayError.ts"
 import type { ModelFacts } from "./modelFacts.ts"
 import {
@@ -23,7 +24,6 @@ import {
 } from "./models.ts"
 import { nearest } from "./nearest.ts"
 import type { AlsoOn } from "./nextTry.ts"
-import { isServer } from "./protocols.ts"
 
 /** What lists tell about a model beside its flags. */
 export interface Listing {
@@ -143,10 +143,10 @@ export interface Route extends Model {
 }
 
 /**
- * The kind of a request: some names have a meaning of their own in it. `relayed`: requests that go through as they are, for which
- * names of families mean nothing; in those of `relayedText` they do.
+ * The kind of a request: some names have a meaning of their own in it. `mapped`: requests in which the configured mapping counts.
+ * `relayed`: requests that go through as they are, for which names of families mean nothing; in those of `relayedText` they do.
  */
-export type NameFamily = "chat" | "messages" | "embeddings" | "relayed" | "relayedText"
+export type NameFamily = "usual" | "mapped" | "embeddings" | "relayed" | "relayedText"
 
 /** The configuration, indexed. */
 export interface RouteTable {
@@ -198,7 +198,7 @@ const targetsOf = ({ driver, enabled, models, name }: RoutedUpstream, unnamed: s
     }
     targets.set(id, { upstream: name, model: natives.get(id) ?? model, enabled, ...listing })
   }
-  if (name === unnamed || driver === "session") {
+  if (name === unnamed || hasNatives(driver)) {
     for (const native of nativeModels) add(models.find(({ id }) => normalizeModelName(id) === native.id) ?? native)
   }
   models.forEach(add)
@@ -376,7 +376,7 @@ const resolveName = (table: RouteTable, family: NameFamily, name: string): Route
   if (found !== undefined || addressed(table, name) !== undefined) return found
   const own = byDefault(table, served(config, name) ?? wellKnown(family, name))
   if (own !== undefined || family === "relayed") return own
-  const mapped = family === "messages" ? mappedModel(config.mapping, name) : undefined
+  const mapped = family === "mapped" ? mappedModel(config.mapping, name) : undefined
   if (mapped !== undefined) return findNamed(table, normalizeModelName(mapped))
   return familyRoute(table, name)
 }
@@ -418,7 +418,7 @@ const modelsOf = (
 const suggestion = (table: RouteTable, allowed: AllowedRoutes | undefined, requested: string): string => {
   const { aliases, listed, mapped, unnamed } = table.config
   const others = [...aliases.keys(), ...(listed?.has(unnamed) ? [] : mapped?.keys() ?? [])].filter((name) => {
-    const route = resolveRoute(table, "chat", name)
+    const route = resolveRoute(table, "usual", name)
     return route !== undefined && isAllowed(allowed, route)
   })
   const known = [...listedRoutes(table, allowed).map(({ id }) => id), ...others]
@@ -451,7 +451,7 @@ export const routeNotFound = (
     { param, inPath }
   )
 
-const nameFamilies: ReadonlyArray<NameFamily> = ["chat", "messages", "embeddings", "relayed"]
+const nameFamilies: ReadonlyArray<NameFamily> = ["usual", "mapped", "embeddings", "relayed"]
 
 /** What the `models` of a key allow. */
 export interface AllowedRoutes {
@@ -539,7 +539,7 @@ interface ServerRoute extends Route {
 const reachedServerModels = (table: RouteTable): ReadonlyArray<ServerRoute> => {
   const shown: Array<ServerRoute> = []
   for (const [name, { id }] of serverList(table.config) ?? []) {
-    const route = table.routes.has(name) ? undefined : resolveRoute(table, "chat", name)
+    const route = table.routes.has(name) ? undefined : resolveRoute(table, "usual", name)
     if (route !== undefined) shown.push({ ...route, ...route.targets[0]!.model, id, name: route.id })
   }
   return shown

@@ -35,6 +35,7 @@ import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { sha256Hex } from "../config/json.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
+import { answerer } from "../contracts/drivers.ts"
 import type { ErrorShape } from "../contracts/shared/errorShapes.ts"
 import { ClientIdentity } from "../domain/clientIdentity.ts"
 import { GatewayError, gatewayError, operatorMessage } from "../domain/GatewayError.ts"
@@ -106,7 +107,7 @@ const requestSpan = (
   })
 
 /** Marks the responses of the embedded upstream, its errors included. */
-const upstreamIsEmbedded = { "x-gateway-upstream": "embedded" }
+const upstreamIsEmbedded = { "x-gateway-upstream": answerer }
 
 const headerValue = (text: string): string => /^[\x21-\x7e]*$/.test(text) ? text : encodeURI(text.toWellFormed())
 
@@ -147,7 +148,7 @@ const answered = (
       if (stats.waiting === undefined) Object.assign(headers, answererHeaders(stats.target))
     } else {
       if (stats.model !== undefined) headers["x-gateway-model"] = headerValue(stats.model)
-      if (stats.driver === "embedded") Object.assign(headers, upstreamIsEmbedded)
+      if (stats.driver === answerer) Object.assign(headers, upstreamIsEmbedded)
     }
   }
   const complete = HttpServerResponse.setHeaders(response, headers)

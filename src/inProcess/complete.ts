@@ -72,7 +72,7 @@ const runCompletion = Effect.fnUntraced(function*<A>(
     metrics?.count(stats)
     return watch.ended(stats, undefined)
   })
-  const model = resolveRoute(config.route_table, "chat", request.model)
+  const model = resolveRoute(config.route_table, "usual", request.model)
   if (model === undefined) return yield* routeNotFound(config.route_table, undefined, request.model)
   stats.model = model.id
   const noteFailure = (error: GatewayError) =>

@@ -2,8 +2,8 @@
  * A captured round with the upstream: the request that was sent, and the bytes of the reply.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import type { UpstreamProtocol } from "../contracts/drivers.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
-import type { UpstreamProtocol } from "../domain/protocols.ts"
 
 export interface CapturedRound {
   readonly id: string

@@ -5,10 +5,10 @@
  */
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../config/Account.ts"
+import type { UpstreamProtocol } from "../contracts/drivers.ts"
 import type { Bill } from "../domain/bill.ts"
 import type { ShownIdentity } from "../domain/clientIdentity.ts"
 import type { Conversation } from "../domain/Conversation.ts"
-import type { UpstreamProtocol } from "../domain/protocols.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import type { PromptCache } from "../domain/warmth.ts"
 import { directKey } from "../usage/UsageEntry.ts"

@@ -19,6 +19,7 @@ import * as Schema from "effect/Schema"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { readRegularFile } from "../config/regularFile.ts"
+import { protocolNames } from "../contracts/drivers.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { type Recording, Recordings } from "../upstream/embedded/recordings.ts"
 import type { CaptureChain } from "./CapturedRound.ts"
@@ -90,7 +91,7 @@ const SampleMeta = Schema.Struct({
   sample_id: Schema.String,
   /** ISO 8601. */
   created_at: Schema.String.check(Schema.makeFilter((text) => Number.isFinite(Date.parse(text)))),
-  protocol: Schema.Literals(["session", "openai", "responses", "messages", "generate"]),
+  protocol: Schema.Literals(protocolNames),
   chain_key: Schema.String,
   capture_ids: Schema.Array(Schema.String),
   round_count: Schema.Int,

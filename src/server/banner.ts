@@ -13,6 +13,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { chooseProxy, type ProxyVariables, proxyVariables } from "../config/proxies.ts"
 import { SharedRevision } from "../config/SharedRevision.ts"
+import { answerer, needsAccounts } from "../contracts/drivers.ts"
 import { inLine, shellJson, shellWord } from "../domain/printed.ts"
 import { listedRoutes } from "../domain/routes.ts"
 import { ServerFindings } from "../upstream/ServerFindings.ts"
@@ -66,9 +67,9 @@ const withoutCredentials = (address: string): string => {
 }
 
 const upstreamOf = ({ accounts, address, driver }: StartFacts["upstreams"][number]): string => {
-  if (driver === "embedded") return "embedded: deterministic, no network, not a model"
+  if (driver === answerer) return "embedded: deterministic, no network, not a model"
   const pool = accounts === 0
-    ? driver !== "session" ? "no accounts: nothing is sent as a key" : "no accounts yet"
+    ? needsAccounts(driver) ? "no accounts yet" : "no accounts: nothing is sent as a key"
     : `${accounts} account${accounts === 1 ? "" : "s"}`
   return `${driver} at ${withoutCredentials(address)}, ${pool}`
 }
@@ -107,7 +108,7 @@ export const bannerLines = (facts: StartFacts): ReadonlyArray<string> => {
     ...(generatedKey === undefined ? [] : [`gateway key   ${generatedKey}`]),
     ...(generatedAdminKey === undefined ? [] : [`admin key     ${generatedAdminKey}`]),
     ...(facts.console ? [`console       ${address}/console/  (sign in with the admin key)`] : []),
-    ...(facts.directTokens && facts.upstreams.some(({ driver }) => driver !== "embedded")
+    ...(facts.directTokens && facts.upstreams.some(({ driver }) => driver !== answerer)
       ? [
         "Unknown API keys are forwarded to the upstream as credentials. Set auth.direct_tokens to false to reject them."
       ]

@@ -8,6 +8,7 @@ import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { settingsOf } from "../config/upstreams.ts"
+import { answerer } from "../contracts/drivers.ts"
 import { nativeModels } from "../domain/models.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import { driverWithConnection } from "./connection.ts"
@@ -63,7 +64,7 @@ export const layer: Layer.Layer<Upstreams, never, ConfigStore | Deadlines | Exch
     const recordings = yield* Recordings
     const make = (upstream: UpstreamConfig): Effect.Effect<Driver> => {
       const { driver } = upstream
-      if (driver !== "embedded") {
+      if (driver !== answerer) {
         const { makeDriver } = protocols[driver]
         return Effect.succeed(
           driverWithConnection(exchanges, upstream, (over) => makeDriver(over, optionsOf(upstream)))
@@ -98,9 +99,9 @@ export const layer: Layer.Layer<Upstreams, never, ConfigStore | Deadlines | Exch
     return {
       all,
       make: (upstream) => {
-        if (upstream.driver !== "embedded") return make(upstream)
+        if (upstream.driver !== answerer) return make(upstream)
         const { driver = undefined } = made.get(upstream.name) ?? {}
-        return driver?.name === "embedded" ? Effect.succeed(driver) : Effect.fail(noServer)
+        return driver?.name === answerer ? Effect.succeed(driver) : Effect.fail(noServer)
       }
     }
   })

@@ -1,12 +1,12 @@
 /**
- * The code of each protocol: how its driver is made, and how recordings of it are read. Their facts are in `domain/protocols.ts`.
+ * The code of each protocol: how its driver is made, and how recordings of it are read. Their facts are in `contracts/drivers.ts`.
  */
 import { chunkDecoder } from "../contracts/chat/readReply.ts"
+import type { UpstreamProtocol } from "../contracts/drivers.ts"
 import { chunkDecoder as generateDecoder } from "../contracts/generate/readReply.ts"
 import { eventDecoder } from "../contracts/messages/readReply.ts"
 import { eventDecoder as responsesDecoder } from "../contracts/responses/readReply.ts"
 import type { ChunkDecoder } from "../contracts/shared/ChunkDecoder.ts"
-import type { UpstreamProtocol } from "../domain/protocols.ts"
 import type { Exchanges } from "./Exchange.ts"
 import { makeGenerateDriver } from "./generate/driver.ts"
 import { makeMessagesDriver } from "./messages/driver.ts"

@@ -292,7 +292,7 @@ export const nextStage = (
   const exceeded = exceededBy(state, checked, share)
   if (exceeded.length === 0 || exceeded.some((each) => fallbackOf(each) === undefined)) return refusal
   const limit = exceeded.reduce((one, other) => place(other) > place(one) ? other : one)
-  const model = resolveRoute(config.route_table, "chat", fallbackOf(limit) ?? "")
+  const model = resolveRoute(config.route_table, "usual", fallbackOf(limit) ?? "")
   if (model === undefined || refuseUnpriced(config, limits, model, now) !== undefined) return refusal
   const own = shareOf(config, limits, { ...request, model }, now)
   if (own instanceof GatewayError) return refusal

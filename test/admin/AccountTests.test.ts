@@ -71,7 +71,7 @@ const build = Effect.fnUntraced(function*(driver: Driver, config: RawConfig = { 
       tests.test({
         identifier,
         message,
-        model: resolveRoute(store.now().route_table, "chat", id),
+        model: resolveRoute(store.now().route_table, "usual", id),
         modelName: id,
         requestId: "request"
       }),

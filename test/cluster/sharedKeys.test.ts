@@ -181,7 +181,7 @@ const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: C
   let isSaved = false
   /** Whether the counts are those of the model. What nodes bring back may contain reservations of requests that have used less. */
   let isExact = true
-  const model = resolveRoute(config.now().route_table, "chat", "upstream-chat")
+  const model = resolveRoute(config.now().route_table, "usual", "upstream-chat")
   await client.sendCommand(["FLUSHALL"])
   await client.sendCommand(["SET", "gw:{main}:epoch", "e"])
   await Effect.runPromise(config.update((raw) => Effect.succeed({ ...raw, keys: [...keys], key_records: {} })))

@@ -93,7 +93,7 @@ describe("facts in the configuration", () => {
     assert.includeMembers(names, ["shown", "open", "upstream-reasoner"])
     for (const name of ["gone", "closed", "upstream-chat"]) {
       assert.notInclude(names, name)
-      assert.isDefined(resolveRoute(route_table, "chat", name))
+      assert.isDefined(resolveRoute(route_table, "usual", name))
     }
   })
 })

@@ -9,8 +9,8 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { isJsonObject } from "../../src/config/json.ts"
 import { configJsonSchema, settingGroups } from "../../src/config/schema.ts"
 import { unknownFields } from "../../src/config/unknownFields.ts"
+import { protocolNames } from "../../src/contracts/drivers.ts"
 import { nearest } from "../../src/domain/nearest.ts"
-import { protocolNames } from "../../src/domain/protocols.ts"
 import { collectLogs, configFile, NodeServices, startStore } from "./support.ts"
 
 const toldOf = (raw: unknown) => Effect.runSync(unknownFields(raw))

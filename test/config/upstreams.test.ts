@@ -92,7 +92,7 @@ describe("upstreams and routes of the configuration", () => {
         }
       ])
       const answers = (name: string) =>
-        meantRoute(config.route_table, "chat", name)?.targets.map(({ model, upstream }) => `${upstream}/${model.id}`)
+        meantRoute(config.route_table, "usual", name)?.targets.map(({ model, upstream }) => `${upstream}/${model.id}`)
       assert.deepStrictEqual(answers("best"), ["hosted/large", "default/upstream-reasoner"])
       assert.deepStrictEqual(answers("big"), ["hosted/large"])
       assert.deepStrictEqual(answers("gpt-4o"), ["default/upstream-chat"])
@@ -102,14 +102,14 @@ describe("upstreams and routes of the configuration", () => {
     Effect.gen(function*() {
       const { route_table, upstreams } = yield* decode({})
       assert.deepStrictEqual([...upstreams.keys()], ["default"])
-      assert.deepStrictEqual(meantRoute(route_table, "chat", "gpt-4o")?.targets[0]?.upstream, "default")
+      assert.deepStrictEqual(meantRoute(route_table, "usual", "gpt-4o")?.targets[0]?.upstream, "default")
     }))
 
   it.effect("other upstreams without the group `upstream` leave no default one", () =>
     Effect.gen(function*() {
       const { route_table } = yield* decode({ upstreams: { gpu } })
       assert.deepStrictEqual(listedRoutes(route_table).map(({ id }) => id), ["qwen3"])
-      assert.isUndefined(meantRoute(route_table, "chat", "gpt-4o"))
+      assert.isUndefined(meantRoute(route_table, "usual", "gpt-4o"))
     }))
 
   it.effect("an alias, and the mapping of the messages style, may name a target", () =>
@@ -119,11 +119,11 @@ describe("upstreams and routes of the configuration", () => {
         model_aliases: { quick: "other/qwen3" },
         msgcompat_mapping: { fast: "gpu/qwen3", slow: "OTHER/Qwen3" }
       })
-      const answers = (name: string, family: "chat" | "messages" = "chat") =>
+      const answers = (name: string, family: "usual" | "mapped" = "usual") =>
         meantRoute(route_table, family, name)?.targets.map(({ upstream }) => upstream)
       assert.deepStrictEqual(answers("quick"), ["other"])
-      assert.deepStrictEqual(answers("claude-sonnet-4-5", "messages"), ["gpu"])
-      assert.deepStrictEqual(answers("claude-opus-4-5", "messages"), ["other"])
+      assert.deepStrictEqual(answers("claude-sonnet-4-5", "mapped"), ["gpu"])
+      assert.deepStrictEqual(answers("claude-opus-4-5", "mapped"), ["other"])
     }))
 
   it.effect("unchanged ones keep their identity", () =>
@@ -470,7 +470,7 @@ describe("limits of several upstreams", () => {
       assert.deepStrictEqual([own?.enabled, own?.headers[0]?.name, own?.tls?.serverName], [false, "a", "other"])
       assert.strictEqual(Redacted.value(own!.proxy!), "direct")
       assert.isFalse(own?.models[0]?.images)
-      assert.isFalse(meantRoute(config.route_table, "chat", "text")?.targets[0]?.enabled)
+      assert.isFalse(meantRoute(config.route_table, "usual", "text")?.targets[0]?.enabled)
       assert.isUndefined((yield* decode({ upstreams: { gpu } })).auth.direct_upstream)
       assert.isTrue((yield* decode({ runtime: { sticky: true } })).runtime.sticky)
     }))

@@ -37,7 +37,7 @@ const setUp = ({ driver = "openai", listed = [], model_facts = {}, models = [] }
     listed
   )
   const config = { route_table, model_facts: makeNameTable(Object.entries(model_facts)) }
-  return { config, factsOf: (name: string) => catalogueOf(config).ofRoute(resolveRoute(route_table, "chat", name)!) }
+  return { config, factsOf: (name: string) => catalogueOf(config).ofRoute(resolveRoute(route_table, "usual", name)!) }
 }
 
 /** A model of the product's table. */
@@ -105,7 +105,7 @@ describe("a catalogue", () => {
     assert.strictEqual(catalogueOf({ ...config }), catalogue)
     assert.notStrictEqual(catalogueOf({ ...config, model_facts: noNames }), catalogue)
     const route_table = withListed(config.route_table, [{ id: "m", facts: { tools: true } }])
-    const route = resolveRoute(route_table, "chat", "m")!
+    const route = resolveRoute(route_table, "usual", "m")!
     assert.deepStrictEqual(catalogueOf({ ...config, route_table }).factsOf(route), { tools: true })
   })
 
@@ -124,7 +124,7 @@ describe("a name that begins with claude:", () => {
       models: [{ id: "big" }, { id: "claude:own" }],
       listed: ["claude:7b", "qwen3:8b"]
     })
-    const idOf = (name: string) => resolveRoute(route_table, "messages", name)?.id
+    const idOf = (name: string) => resolveRoute(route_table, "mapped", name)?.id
     assert.strictEqual(idOf("claude:big"), "big")
     assert.strictEqual(idOf("CLAUDE:Qwen3:8b"), "qwen3:8b")
     assert.strictEqual(idOf("claude:own"), "claude:own")

@@ -25,7 +25,7 @@ const config: RouteConfig = {
 const sessions = { ...config.upstreams[0]!, driver: "session" }
 const tableOf = (changes: Partial<RouteConfig>) => makeRouteTable({ ...config, ...changes })
 const table = tableOf({ upstreams: [sessions] })
-const answer = (routes: RouteTable, name: string, family: NameFamily = "chat") =>
+const answer = (routes: RouteTable, name: string, family: NameFamily = "usual") =>
   resolveRoute(routes, family, name)?.targets[0]?.model.id
 const resolved = (name: string) => answer(table, name)
 
@@ -135,14 +135,14 @@ describe("names of families", () => {
     for (const name of ["gpt-4.1", "claude-opus-4", "qwen-max", "o3"]) {
       assert.strictEqual(answer(strict, name), undefined, name)
     }
-    assert.strictEqual(answer(strict, "claude-opus-4", "messages"), "upstream-reasoner")
-    assert.strictEqual(answer(strict, "gpt-4.1", "messages"), undefined)
+    assert.strictEqual(answer(strict, "claude-opus-4", "mapped"), "upstream-reasoner")
+    assert.strictEqual(answer(strict, "gpt-4.1", "mapped"), undefined)
   })
 })
 
 describe("messages-style names", () => {
-  const of = (name: string) => answer(table, name, "messages")
-  const fastAs = (fast: string) => answer(tableOf({ mapping: { ...config.mapping, fast } }), "claude-x", "messages")
+  const of = (name: string) => answer(table, name, "mapped")
+  const fastAs = (fast: string) => answer(tableOf({ mapping: { ...config.mapping, fast } }), "claude-x", "mapped")
 
   it("resolve by the mapping in the style's own family", () => {
     assert.strictEqual(of("msgcompat-sonnet-4-5"), "upstream-chat")

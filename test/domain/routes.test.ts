@@ -42,7 +42,7 @@ const config = (changes: Partial<RouteConfig>): RouteConfig => ({
   ...changes
 })
 
-const answerOf = (table: RouteTable, name: string, family: NameFamily = "chat") =>
+const answerOf = (table: RouteTable, name: string, family: NameFamily = "usual") =>
   resolveRoute(table, family, name)?.targets.map((target) => `${target.upstream}/${target.model.id}`)
 
 /** The rules in the simplest form: every look-up scans the configuration. Without an enabled target a name stands for nothing. */
@@ -89,7 +89,7 @@ const meant = (config: RouteConfig, family: NameFamily, requested: string): Read
   if (isSeveral && config.upstreams.some(({ name }) => requested.trim().toLowerCase().startsWith(`${name}/`))) {
     return undefined
   }
-  if (family === "messages" && /^\s*(?:claude|msgcompat)-/i.test(requested)) {
+  if (family === "mapped" && /^\s*(?:claude|msgcompat)-/i.test(requested)) {
     return named(/opus|reasoner|slow/i.test(requested) ? config.mapping.slow : config.mapping.fast)
   }
   const vendorFields = config.families ? familyModel(requested.trim().toLowerCase()) : undefined
@@ -157,7 +157,7 @@ const names = fc.oneof(
     `${a}/${b}`
   )
 )
-const families = fc.constantFrom<NameFamily>("chat", "messages", "embeddings")
+const families = fc.constantFrom<NameFamily>("usual", "mapped", "embeddings")
 
 describe("routes", () => {
   it("resolve names like the plain model under any configuration", () => {
@@ -178,13 +178,13 @@ describe("routes", () => {
         const table = makeRouteTable(config)
         const all = listedRoutes(table).map(({ id }) => id)
         assert.strictEqual(new Set(all.map((id) => id.toLowerCase())).size, all.length)
-        for (const id of all) assert.strictEqual(resolveRoute(table, "chat", id)?.id, id)
+        for (const id of all) assert.strictEqual(resolveRoute(table, "usual", id)?.id, id)
         const allowed = allowedRoutes(table, models)
         for (const { id } of listedRoutes(table, allowed)) {
-          const route = resolveRoute(table, "chat", id)
+          const route = resolveRoute(table, "usual", id)
           assert.isTrue(route !== undefined && allowsRoute(allowed, route), id)
         }
-        const route = resolveRoute(table, "chat", asked)
+        const route = resolveRoute(table, "usual", asked)
         if (route !== undefined && models.includes(asked)) assert.isTrue(allowsRoute(allowed, route))
       }),
       { numRuns: runs(300) }
@@ -197,10 +197,10 @@ describe("routes", () => {
         const table = withListed(makeRouteTable(config), listed)
         const all = listedRoutes(table).map(({ id }) => id.trim().toLowerCase())
         assert.strictEqual(new Set(all).size, all.length)
-        for (const id of all) assert.isDefined(resolveRoute(table, "chat", id), id)
+        for (const id of all) assert.isDefined(resolveRoute(table, "usual", id), id)
         const allowed = allowedRoutes(table, models)
         for (const { id } of listedRoutes(table, allowed)) {
-          const route = resolveRoute(table, "chat", id)
+          const route = resolveRoute(table, "usual", id)
           assert.isTrue(route !== undefined && allowsRoute(allowed, route), id)
         }
       }),
@@ -222,7 +222,7 @@ describe("routes", () => {
     assert.deepStrictEqual(answerOf(table, "best"), ["hosted/large", "default/upstream-reasoner"])
     assert.deepStrictEqual(answerOf(table, "big"), ["hosted/large"])
     assert.deepStrictEqual(answerOf(table, "gpt-4o"), ["hosted/large"])
-    assert.deepStrictEqual(answerOf(table, "claude-sonnet", "messages"), ["hosted/large"])
+    assert.deepStrictEqual(answerOf(table, "claude-sonnet", "mapped"), ["hosted/large"])
     assert.deepStrictEqual(answerOf(table, "default/upstream-chat"), ["default/upstream-chat"])
     assert.deepStrictEqual(answerOf(table, "text-embedding-3-small", "embeddings"), ["default/text-embedding-3-small"])
   })
@@ -238,7 +238,7 @@ describe("routes", () => {
   it("a name that addresses an upstream is unknown rather than a family's, and the error names the upstream's models", () => {
     const many = Array.from({ length: 23 }, (_, i) => `m${i}`)
     const table = makeRouteTable(config({ upstreams: [upstream("claude-x", "a", "b"), upstream("gpt-y", ...many)] }))
-    assert.isUndefined(answerOf(table, "claude-x/opus", "messages"))
+    assert.isUndefined(answerOf(table, "claude-x/opus", "mapped"))
     assert.strictEqual(
       routeNotFound(table, undefined, "claude-x/opus").message,
       `The model "claude-x/opus" does not exist: the upstream "claude-x" has "a", "b"`
@@ -272,14 +272,14 @@ describe("routes", () => {
     assert.deepStrictEqual(all(table), ["both", "mixed"])
     assert.deepStrictEqual(cataloguedRoutes(table).map(({ id }) => id), ["both", "mixed"])
     for (const name of ["gone", "off/gone", "off/both", "away", "alias"]) {
-      assert.isUndefined(resolveRoute(table, "chat", name), name)
+      assert.isUndefined(resolveRoute(table, "usual", name), name)
       assert.isTrue(allowsSome(table, name), name)
     }
     for (const name of ["gon", "off/x", "alia", "awa"]) {
       assert.notMatch(routeNotFound(table, undefined, name).message, /"gone"|"alias"|"away"|upstream "off"/)
     }
-    assert.deepInclude(resolveRoute(table, "chat", "both"), { reasoning: true, search: true })
-    assert.deepInclude(resolveRoute(table, "chat", "mixed"), { reasoning: true, search: true })
+    assert.deepInclude(resolveRoute(table, "usual", "both"), { reasoning: true, search: true })
+    assert.deepInclude(resolveRoute(table, "usual", "mixed"), { reasoning: true, search: true })
     assert.deepStrictEqual(listedRoutes(table, allowedRoutes(table, ["off/*", "gone"])).map(({ id }) => id), [])
     const enabled = makeRouteTable({
       ...disabled,
@@ -290,7 +290,7 @@ describe("routes", () => {
 
   it("the targets of a native name keep the flags of that name", () => {
     const table = makeRouteTable(config({ routes: [{ name: "upstream-reasoner-search", targets: ["hosted/large"] }] }))
-    assert.deepStrictEqual(resolveRoute(table, "chat", "o3-search")?.targets[0]?.model, {
+    assert.deepStrictEqual(resolveRoute(table, "usual", "o3-search")?.targets[0]?.model, {
       id: "large",
       reasoning: true,
       search: true
@@ -300,7 +300,7 @@ describe("routes", () => {
   it("a key allows what it names: a route by its own name alone, and all targets of an upstream by a star", () => {
     const table = makeRouteTable(config({ routes: [{ name: "smart", targets: ["hosted/large", "gpu/qwen3"] }] }))
     const allows = (models: ReadonlyArray<string>, name: string) => {
-      const route = resolveRoute(table, "chat", name)
+      const route = resolveRoute(table, "usual", name)
       return route !== undefined && allowsRoute(allowedRoutes(table, models), route)
     }
     assert.isTrue(allows(["smart"], "smart"))

@@ -1,7 +1,7 @@
 /** What belongs to a driver beside its code: each protocol of the table has all of it. */
 import { assert, describe, it } from "@effect/vitest"
 import { readdirSync } from "node:fs"
-import { driverNames, isServer, protocolNames } from "../../src/domain/protocols.ts"
+import { driverNames, isServer, protocolNames } from "../../src/contracts/drivers.ts"
 import * as library from "../../src/index.ts"
 import { protocols } from "../../src/upstream/protocols.ts"
 import { pageText } from "../support/snippets.ts"

@@ -2,11 +2,11 @@
 import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import type * as Domain from "../../src/domain/protocols.ts"
+import type * as Domain from "../../src/contracts/drivers.ts"
 import type * as Upstream from "../../src/upstream/protocols.ts"
 import type { RunningGateway } from "../support/gateway.ts"
 
-const modules = { domain: "../../src/domain/protocols.ts", upstream: "../../src/upstream/protocols.ts" }
+const modules = { domain: "../../src/contracts/drivers.ts", upstream: "../../src/upstream/protocols.ts" }
 
 const seen: Array<{ readonly key: unknown; readonly body: unknown }> = []
 const server = createServer((request, response) => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
   vi.resetModules()
   vi.doMock(modules.domain, async (original) => {
     const { protocols, ...actual } = await original<typeof Domain>()
-    const toy = { isServer: true, hasTools: false, family: undefined, hasApis: false, endpoint: /\/+$/ }
+    const toy = { ...protocols.openai, family: undefined, hasApis: false, endpoint: /\/+$/ }
     const withToy = { ...protocols, toy }
     const protocolNames = Object.keys(withToy)
     return { ...actual, protocols: withToy, protocolNames, driverNames: ["embedded", ...protocolNames] }

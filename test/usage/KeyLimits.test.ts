@@ -140,7 +140,7 @@ const ask = (
 ) =>
   Effect.gen(function*() {
     const scope = entry?.scope ?? (yield* Scope.make())
-    const model = resolveRoute((yield* ConfigStore).now().route_table, "chat", "upstream-chat")
+    const model = resolveRoute((yield* ConfigStore).now().route_table, "usual", "upstream-chat")
     let used = nothingUsed
     const admitted = yield* Scope.provide(
       keyLimits.admit({
@@ -467,7 +467,7 @@ describe("the rights of a key", () => {
         "upstream-reasoner"
       ])
       const { route_table } = (yield* ConfigStore).now()
-      const model = (id: string) => resolveRoute(route_table, "chat", id)!
+      const model = (id: string) => resolveRoute(route_table, "usual", id)!
       assert.isUndefined(keyLimits.refuseModel(ids[0]!, model("big")))
       const error = keyLimits.refuseModel(ids[0]!, model("upstream-chat-search"))
       assert.deepInclude(error, {
@@ -490,7 +490,7 @@ describe("the rights of a key", () => {
       const keyLimits = yield* KeyLimits
       const { route_table } = (yield* ConfigStore).now()
       const refusal = (model: string, key = ids[0]!) =>
-        keyLimits.refuseModel(key, resolveRoute(route_table, "chat", model)!)?.code
+        keyLimits.refuseModel(key, resolveRoute(route_table, "usual", model)!)?.code
       assert.isUndefined(refusal("upstream-chat"))
       assert.isUndefined(refusal("both"))
       assert.deepStrictEqual(["upstream-reasoner", "half"].map((model) => refusal(model)), [
@@ -498,7 +498,7 @@ describe("the rights of a key", () => {
         "model_not_priced"
       ])
       assert.isUndefined(refusal("upstream-reasoner", ids[1]))
-      assert.deepInclude(keyLimits.refuseModel(ids[0]!, resolveRoute(route_table, "chat", "half")!), {
+      assert.deepInclude(keyLimits.refuseModel(ids[0]!, resolveRoute(route_table, "usual", "half")!), {
         status: 403,
         type: "permission_error",
         rpc: "PERMISSION_DENIED",

@@ -98,7 +98,7 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
   const testModel = Effect.fnUntraced(function*(named: string | null | undefined) {
     const modelName = named ?? defaultModel
     const { route_table } = store.now()
-    const model = meantRoute(route_table, "chat", modelName)
+    const model = meantRoute(route_table, "usual", modelName)
     if (model === undefined && named !== null && named !== undefined) {
       return yield* routeNotFound(route_table, undefined, modelName)
     }

@@ -166,7 +166,7 @@ export class HostSync extends Context.Service<HostSync, {
     })
 
     const validate = Effect.fnUntraced(function*(requestId: string) {
-      const model = resolveRoute((yield* store.current).route_table, "chat", testModel)
+      const model = resolveRoute((yield* store.current).route_table, "usual", testModel)
       const results = yield* tests.testAll({ model, modelName: testModel, requestId })
       return {
         validated: results.filter((result) => result.success).length,

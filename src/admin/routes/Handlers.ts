@@ -30,7 +30,7 @@ const rehearsalOf = (
   { route_table }: GatewayConfig,
   { route: asked, without }: typeof RehearsalRequest.Type
 ): Effect.Effect<Rehearsal, GatewayError> => {
-  const route = resolveRoute(route_table, "chat", asked)
+  const route = resolveRoute(route_table, "usual", asked)
   if (route === undefined) {
     return Effect.fail(invalidRequest(`route: ${routeNotFound(route_table, undefined, asked).message}`, "route"))
   }

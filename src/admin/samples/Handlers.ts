@@ -7,6 +7,7 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { ConfigStore } from "../../config/ConfigStore.ts"
+import { answerer } from "../../contracts/drivers.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given } from "../../domain/givenText.ts"
 import { nativeModels } from "../../domain/models.ts"
@@ -115,7 +116,7 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
 
   /** The native model with the same flags; for an unknown model the one with reasoning and search. */
   const nativeModel = (named: string | undefined): string => {
-    const model = named === undefined ? undefined : resolveRoute(store.now().route_table, "chat", named)
+    const model = named === undefined ? undefined : resolveRoute(store.now().route_table, "usual", named)
     const { reasoning, search } = model ?? { reasoning: true, search: true }
     return nativeModels.find((native) => native.reasoning === reasoning && native.search === search)?.id ??
       defaultModel
@@ -126,7 +127,7 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
     const reply: ChatReply = {
       status: response.status,
       contentType: response.headers["content-type"] ?? "application/json",
-      headers: response.headers["x-gateway-upstream"] === "embedded" ? { "x-gateway-upstream": "embedded" } : {},
+      headers: response.headers["x-gateway-upstream"] === answerer ? { "x-gateway-upstream": answerer } : {},
       body: new Uint8Array(yield* response.arrayBuffer)
     }
     return reply

@@ -11,6 +11,7 @@ import { UpstreamEntries } from "../../config/entries/UpstreamEntries.ts"
 import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { shownAddress, shownEntry, shownProxy } from "../../config/hidden.ts"
 import { isJsonObject, type RawConfig } from "../../config/json.ts"
+import { needsAccounts } from "../../contracts/drivers.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given, headerText } from "../../domain/givenText.ts"
 import { formatTimestamp } from "../../domain/time.ts"
@@ -46,7 +47,7 @@ const viewUpstream = (
     driver,
     base_url: shownAddress(base_url),
     enabled,
-    needs_accounts: driver === "session" || config.accounts.some((account) => account.upstream === name),
+    needs_accounts: needsAccounts(driver) || config.accounts.some((account) => account.upstream === name),
     models: Array.from(config.route_table.upstreams.get(name)?.values() ?? [], ({ model }) => model.id),
     budgets: viewBudgets(budgets),
     cooled_until: cooled_ms === null ? null : formatTimestamp(now + cooled_ms),

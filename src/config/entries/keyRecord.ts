@@ -75,7 +75,7 @@ const unknownFallback = (
   if (!Array.isArray(limits)) return undefined
   const place = limits.findIndex((limit: Schema.Json) => {
     const fallback = isJsonObject(limit) ? limit["fallback"] : undefined
-    return typeof fallback === "string" && meantRoute(route_table, "chat", fallback) === undefined
+    return typeof fallback === "string" && meantRoute(route_table, "usual", fallback) === undefined
   })
   if (place === -1) return undefined
   const field = `key_records.${id}.limits[${place}].fallback`

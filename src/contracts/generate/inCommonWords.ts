@@ -4,7 +4,8 @@
  */
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
-import { commonWords, type UpstreamEvent, UpstreamExtra, UpstreamText } from "../../domain/UpstreamEvent.ts"
+import { type UpstreamEvent, UpstreamExtra, UpstreamText } from "../../domain/UpstreamEvent.ts"
+import { commonWords } from "../names.ts"
 
 const stringOf = (value: Json | undefined): string => typeof value === "string" ? value : ""
 

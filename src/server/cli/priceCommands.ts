@@ -14,6 +14,7 @@ import { parseConfig } from "../../config/json.ts"
 import { beatenPrice, pricedTargets } from "../../config/pricedTargets.ts"
 import { readRegularFile } from "../../config/regularFile.ts"
 import { priceStart } from "../../config/schema.ts"
+import { answerer } from "../../contracts/drivers.ts"
 import { inLine } from "../../domain/printed.ts"
 import {
   CommandFailed,
@@ -102,7 +103,7 @@ const pricesCheckCommand = Command.make(
     // The embedded answerer costs nothing.
     const now = yield* Clock.currentTimeMillis
     const targets = pricedTargets(raw, config, now)
-      .filter(({ upstream }) => config.upstreams.get(upstream)?.driver !== "embedded")
+      .filter(({ upstream }) => config.upstreams.get(upstream)?.driver !== answerer)
     const gaps = targets.filter(({ missing }) => missing.length > 0)
     for (const { missing, name, price, target } of gaps) {
       const asked = name === target || target.endsWith(`/${name}`) ? target : `${name}, ${target}`

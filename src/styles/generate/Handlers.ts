@@ -177,7 +177,7 @@ export const GenerateHandlers = groupRoutes(
         Effect.flatMap(shown, ({ allowed }) => {
           const requested = modelName(params.model)
           const current = config.now()
-          const model = resolveRoute(current.route_table, "chat", requested)
+          const model = resolveRoute(current.route_table, "usual", requested)
           return model === undefined || !isAllowed(allowed, model)
             ? Effect.fail(routeNotFound(current.route_table, allowed, requested, { inPath: true }))
             : Effect.succeed(

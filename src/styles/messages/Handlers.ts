@@ -69,7 +69,7 @@ export const MessagesHandlers = groupRoutes(
       const current = yield* responder.currentRequest
       const { request: { id: requestId }, stats } = current
       const stream = stats.stream = body.stream === true
-      const model = yield* responder.modelBy(current, () => findModel(current, body.model, "messages"))
+      const model = yield* responder.modelBy(current, () => findModel(current, body.model, "mapped"))
       const faults = new Faults(sent.bodyVendorFields)
       const conversation = withHeaders(
         yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))),
@@ -96,7 +96,7 @@ export const MessagesHandlers = groupRoutes(
       const sent = yield* readCountRequest(request)
       const { body } = sent
       const current = yield* responder.currentRequest
-      const model = yield* responder.modelBy(current, () => findModel(current, body.model, "messages"))
+      const model = yield* responder.modelBy(current, () => findModel(current, body.model, "mapped"))
       const faults = new Faults(sent.bodyVendorFields)
       const conversation = withHeaders(
         withRest(yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))), sent),

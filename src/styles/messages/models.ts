@@ -67,7 +67,7 @@ const natives: ReadonlySet<string> = new Set(nativeModels.map(({ id }) => id))
 
 /** The route of a name that the caller may use. */
 const routeFor = (table: RouteTable, allowed: AllowedRoutes | undefined, name: string) => {
-  const route = resolveRoute(table, "messages", name)
+  const route = resolveRoute(table, "mapped", name)
   return route !== undefined && isAllowed(allowed, route) ? route : undefined
 }
 

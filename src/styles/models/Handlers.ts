@@ -107,7 +107,7 @@ export const ModelsHandlers = groupRoutes(
         Effect.flatMap(shown, (visible) => {
           const current = config.now()
           const { route_table } = current
-          const route = resolveRoute(route_table, "chat", params.id)
+          const route = resolveRoute(route_table, "usual", params.id)
           if (route === undefined || !isAllowed(visible.allowed, route)) {
             return Effect.fail(routeNotFound(route_table, visible.allowed, params.id, { inPath: true }))
           }

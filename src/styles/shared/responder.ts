@@ -68,7 +68,7 @@ export interface MadeTogether {
 export const findModel = (
   { config, request: { key }, stats }: RunningRequest,
   requested: string,
-  family: NameFamily = "chat"
+  family: NameFamily = "usual"
 ): Route | GatewayError => {
   stats.requestedModel = requested
   const model = resolveRoute(config.route_table, family, requested)

@@ -6,12 +6,13 @@
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import type { ServerApi } from "../../contracts/names.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { isRecord } from "../../domain/json.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import { missingFor } from "../responses/driver.ts"
 import { mostListed } from "../server/modelList.ts"
-import type { ServerApi, ServerOptions } from "../server/ServerOptions.ts"
+import type { ServerOptions } from "../server/ServerOptions.ts"
 
 /** An API of a server. */
 export type Api = Exclude<ServerApi, "auto">

@@ -26,7 +26,6 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { Exchanges } from "../Exchange.ts"
 import { isError as isResponseError, lacksEndpoint, makeResponsesApi, noCounts } from "../responses/driver.ts"
-import { cacheNames } from "../server/cacheName.ts"
 import { listedModels } from "../server/modelList.ts"
 import {
   type CompletionCall,
@@ -40,6 +39,7 @@ import {
 import type { ServerOptions } from "../server/ServerOptions.ts"
 import type { CompletionRequest, Driver, EmbeddingsRequest, RelayedRequest } from "../Upstream.ts"
 import { ApiChoice } from "./apiChoice.ts"
+import { cacheNames } from "./cacheName.ts"
 import { askFurther } from "./furtherFacts.ts"
 import { OutputLimit } from "./outputLimit.ts"
 

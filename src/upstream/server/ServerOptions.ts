@@ -1,11 +1,9 @@
 /** What the driver of a server is made from. */
+import type { ServerApi } from "../../contracts/names.ts"
 import type { FieldPolicy } from "../../contracts/shared/fieldPolicy.ts"
 import type { HistoryReasoning, ThinkingWords } from "../../contracts/shared/serverThinking.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { ExchangeLimits } from "../Exchange.ts"
-
-/** The API by which a server of the drivers `openai` and `responses` is asked; `auto`: the one of the request's style. */
-export type ServerApi = "chat" | "responses" | "auto"
 
 /** A model, with the server's name for it. */
 export interface ServerModel extends UpstreamModel {

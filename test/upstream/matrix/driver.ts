@@ -3,7 +3,7 @@
  * type beside the others, which the table in `matrix.test.ts` asks for.
  */
 import type { RawConfig } from "../../../src/config/json.ts"
-import type { ServerProtocol } from "../../../src/domain/protocols.ts"
+import type { ServerProtocol } from "../../../src/contracts/drivers.ts"
 import type { FinishReason } from "../../../src/domain/ReplyEvent.ts"
 import type { Answer, OpenAiServer } from "../../support/openaiServer.ts"
 import type { Written } from "../../support/sameReply.ts"

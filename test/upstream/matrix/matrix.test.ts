@@ -4,9 +4,9 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Semaphore, Struct } from "effect"
+import type { ServerProtocol } from "../../../src/contracts/drivers.ts"
 import type { Sampling } from "../../../src/domain/Conversation.ts"
 import type { Json } from "../../../src/domain/json.ts"
-import type { ServerProtocol } from "../../../src/domain/protocols.ts"
 import { businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../../support/gateway.ts"
 import { makeMovedClock } from "../../support/movedClock.ts"
 import { assertSame, type Clients } from "../../support/sameReply.ts"

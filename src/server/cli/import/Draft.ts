@@ -4,9 +4,9 @@
 import type * as Schema from "effect/Schema"
 import type { RawConfig } from "../../../config/json.ts"
 import { mostHeaders, mostRoutes, mostTargets, mostUpstreams } from "../../../config/schema.ts"
+import type { UpstreamProtocol } from "../../../contracts/drivers.ts"
 import type { ModelFacts } from "../../../domain/modelFacts.ts"
 import { normalizeModelName } from "../../../domain/models.ts"
-import type { UpstreamProtocol } from "../../../domain/protocols.ts"
 import { defaultUpstream } from "../../../domain/upstreamNames.ts"
 import type { Report } from "./Report.ts"
 

@@ -2,9 +2,9 @@
  * The configuration of CLIProxyAPI as one of this gateway: https://help.router-for.me/configuration/options.
  */
 import type { RawConfig } from "../../../config/json.ts"
+import type { UpstreamProtocol } from "../../../contracts/drivers.ts"
 import { effortLevels, longestName, modalities } from "../../../domain/modelFacts.ts"
 import { normalizeModelName } from "../../../domain/models.ts"
-import type { UpstreamProtocol } from "../../../domain/protocols.ts"
 import { Draft, type DraftUpstream, sharesOf } from "./Draft.ts"
 import { Fields, type Report } from "./Report.ts"
 import { addressOf, headersOf, literal, noWildcards, proxyOf } from "./values.ts"

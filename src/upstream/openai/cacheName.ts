@@ -3,8 +3,8 @@
  */
 import type { Conversation } from "../../domain/Conversation.ts"
 import { isWholeFor } from "../../domain/VendorFields.ts"
+import type { ServerOptions } from "../server/ServerOptions.ts"
 import type { CompletionRequest } from "../Upstream.ts"
-import type { ServerOptions } from "./ServerOptions.ts"
 
 /** Hosts whose vendors document the field `prompt_cache_key`: OpenAI, Azure. */
 const documents = /^(?:api\.openai\.com|[\w-]+\.openai\.azure\.com)$/i
