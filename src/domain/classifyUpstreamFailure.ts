@@ -434,7 +434,8 @@ export const rules: ReadonlyArray<Rule> = [
     next: "target",
     code: "upstream_timeout",
     message: "The upstream did not answer in time",
-    because: "the system repeats the opening of a connection within its time limit, so another one would only take the same time"
+    because:
+      "the system repeats the opening of a connection within its time limit, so another one would only take the same time"
   },
   {
     class: "timed_out",

@@ -51,7 +51,10 @@ describe("a caller's credential", () => {
 
   it.effect("that is refused is told which kinds of credentials are accepted", () =>
     Effect.gen(function*() {
-      assert.match(yield* words(), /no key of this gateway, and cannot be a token of its upstream\. Send a gateway key, or/)
+      assert.match(
+        yield* words(),
+        /no key of this gateway, and cannot be a token of its upstream\. Send a gateway key, or/
+      )
       assert.match(yield* words({ login: undefined }), /no key of this gateway\. Send a gateway key;/)
     }).pipe(Effect.provide(withCallers({ keys: ["k"] }))))
 

@@ -114,7 +114,12 @@ describe("the list of keys", () => {
     await ok("PATCH", `/admin/keys/${idOf("c")}`, { label: " sales " })
     await ok("PATCH", `/admin/keys/${idOf("a")}`, { label: " " })
     assert.deepStrictEqual(await ids("?label=sales"), [idOf("c"), id])
-    for (const [label, message] of [["none", "none stands for keys without a label"], ["x".repeat(101), "at most 100"]] as const) {
+    for (
+      const [label, message] of [["none", "none stands for keys without a label"], [
+        "x".repeat(101),
+        "at most 100"
+      ]] as const
+    ) {
       const { status, text } = await call("PATCH", `/admin/keys/${idOf("c")}`, { body: { label } })
       assert.strictEqual(status, 400)
       assert.include(text, `key_records.${idOf("c")}.label`)

@@ -420,7 +420,8 @@ describe("classify", () => {
   })
 
   it("tells a caller with no key apart from one whose own login is refused", () => {
-    const told = (hasKey: boolean) => classify(of({ status: 401 }), { ...direct, hasKey, upstream: "one" }).error.message
+    const told = (hasKey: boolean) =>
+      classify(of({ status: 401 }), { ...direct, hasKey, upstream: "one" }).error.message
     assert.match(told(false), /^The credential is no key of this gateway, and the upstream "one" refused it as a token/)
     assert.match(told(true), /^The upstream "one" refused your own token/)
   })

@@ -68,10 +68,18 @@ const told = (status: number, code: string, words: RegExp): Told => ({ status, c
 const trouble = (words = /^The upstream failed\.$/) => told(503, "upstream_error", words)
 const limited = told(429, "upstream_rate_limited", /^The upstream limits the rate of requests: /)
 const late = told(503, "upstream_timeout", /^The upstream did not answer in time\.$/)
-const unreachable = told(503, "upstream_error", /^The connection to the upstream "default" failed: the connection was reset\. Retry later/)
+const unreachable = told(
+  503,
+  "upstream_error",
+  /^The connection to the upstream "default" failed: the connection was reset\. Retry later/
+)
 const cutOff = told(503, "upstream_error", /^The reply of the upstream was cut off and could not be resumed\.$/)
 const refusedToken = told(503, "no_account_available", /^The upstream refused an account's token/)
-const refusedOwn = told(401, "authentication_failed", /^The credential is no key of this gateway, and the upstream refused it as a token/)
+const refusedOwn = told(
+  401,
+  "authentication_failed",
+  /^The credential is no key of this gateway, and the upstream refused it as a token/
+)
 const refusedLogin = told(503, "no_account_available", /^The login of an account was refused by the upstream/)
 const suspended = told(503, "no_account_available", /^The upstream has suspended the account/)
 const tooLong = told(400, "context_length_exceeded", /^The prompt is too long for the upstream/)

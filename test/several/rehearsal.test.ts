@@ -142,7 +142,8 @@ describe("a rehearsed request", () => {
     assert.strictEqual(told.status, 503, told.body)
     assert.include(
       told.body,
-      String.raw`The connection to the upstream \"three\" failed: the connection was refused. Retry later, or ask the gateway's operator. (3 targets were tried)`
+      String
+        .raw`The connection to the upstream \"three\" failed: the connection was refused. Retry later, or ask the gateway's operator. (3 targets were tried)`
     )
     assert.strictEqual((await record(told)).tries.length, 3)
     const alone = await chat(gateway, "lone", rehearsed(await rehearse(["one/m"], "lone")))

@@ -290,7 +290,8 @@ export const expectedReport = (
     groups.set(id, [...(groups.get(id) ?? []), one])
   }
   const rows = [...groups.values()].map((group) => ({ ...rowOf(group[0]!), ...sumsOf(group) }))
-  const text = (row: (typeof rows)[number]) => [...dimensionNames, "label" as const].map((name) => row[name]).join("\u0000")
+  const text = (row: (typeof rows)[number]) =>
+    [...dimensionNames, "label" as const].map((name) => row[name]).join("\u0000")
   rows.sort((a, b) => a.time - b.time || b.total_tokens - a.total_tokens || (text(a) < text(b) ? -1 : 1))
   return { rows: rows.slice(0, limit), totals: sumsOf(asked), truncated: rows.length > limit }
 }

@@ -32,7 +32,14 @@ import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
 import type { Caller, Lease, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
-import { ambiguousAccount, disabledUpstreams, notAKey, otherUpstream, refusalError, storeUnavailable } from "../refusals.ts"
+import {
+  ambiguousAccount,
+  disabledUpstreams,
+  notAKey,
+  otherUpstream,
+  refusalError,
+  storeUnavailable
+} from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
 import { type Claim, type ClaimTarget, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
 import {

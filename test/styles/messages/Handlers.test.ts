@@ -163,11 +163,13 @@ describe("the messages endpoints", () => {
     }
   })
 
-  it.each([
-    ["request_too_large", 413, "request_too_large"],
-    ["model_not_found", 404, "not_found_error"],
-    ["not_found", 404, "not_found_error"]
-  ] as const)("have the vendor's type for %s, streamed or not", async (code, status, type) => {
+  it.each(
+    [
+      ["request_too_large", 413, "request_too_large"],
+      ["model_not_found", 404, "not_found_error"],
+      ["not_found", 404, "not_found_error"]
+    ] as const
+  )("have the vendor's type for %s, streamed or not", async (code, status, type) => {
     const running = serve(() => Effect.fail(gatewayError(code, "It failed")))
     for (const stream of [false, true]) {
       const reply = await post(running, "/v1/messages", { ...body, stream })
@@ -276,6 +278,10 @@ describe("the messages models", () => {
     const { fetch } = serve(always(hello))
     const response = await fetch(`${base}/msgcompat/v1/models/zork`)
     assert.strictEqual(response.status, 404)
-    assert.deepInclude((await errorOf(response)).error, { type: "not_found_error", code: "model_not_found", param: "id" })
+    assert.deepInclude((await errorOf(response)).error, {
+      type: "not_found_error",
+      code: "model_not_found",
+      param: "id"
+    })
   })
 })

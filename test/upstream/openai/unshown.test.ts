@@ -126,15 +126,18 @@ describe.each(styleNames)("what a server says, in the %s style", (style) => {
     }
   })
 
-  it.each([false, true])("has its sealed reasoning named where only the server reads it (streamed: %s)", async (stream) => {
-    const sealed = [{ type: "reasoning.encrypted", data: "sealed thoughts", index: 0 }]
-    server.answer(() => ({
-      pieces: [frames(chunk({ reasoning_details: sealed }), chunk({ content: "Hello" }), chunk({}, "stop"), "[DONE]")]
-    }))
-    const { record, text } = await ask(style, stream)
-    assert.deepStrictEqual(record, style === "chat" ? [] : [`${message}.reasoning_details`])
-    assert.strictEqual(text.includes("sealed thoughts"), style === "chat")
-  })
+  it.each([false, true])(
+    "has its sealed reasoning named where only the server reads it (streamed: %s)",
+    async (stream) => {
+      const sealed = [{ type: "reasoning.encrypted", data: "sealed thoughts", index: 0 }]
+      server.answer(() => ({
+        pieces: [frames(chunk({ reasoning_details: sealed }), chunk({ content: "Hello" }), chunk({}, "stop"), "[DONE]")]
+      }))
+      const { record, text } = await ask(style, stream)
+      assert.deepStrictEqual(record, style === "chat" ? [] : [`${message}.reasoning_details`])
+      assert.strictEqual(text.includes("sealed thoughts"), style === "chat")
+    }
+  )
 
   it.each([false, true])("is not named where the style shows all of it (streamed: %s)", async (stream) => {
     server.answer(() => ({
