@@ -10,7 +10,7 @@ import type { Driver } from "../../src/upstream/Upstream.ts"
 import { accounts, anywhere, hold, makeDriver, managed, type Pool } from "../accounts/support.ts"
 import { untilTrue } from "../support/until.ts"
 import { poolNode } from "./poolNode.ts"
-import { settledServer, storeLayer } from "./support.ts"
+import { settledServer, storeLayer, storeNode } from "./support.ts"
 
 const turn = (key: string, isContinued = true, prefersTarget = false): Stickiness => ({
   keys: [key],
@@ -49,6 +49,24 @@ describe("sticky conversations of two nodes", () => {
       assert.notStrictEqual(yield* serve(other.pool, turn("x")), first)
       yield* held.free
       yield* untilTrue(Effect.map(other.pool.metrics, ({ stickyMoves }) => stickyMoves === 1))
+    }))
+
+  it.live("meet their account at another node while the turn before goes on", () =>
+    Effect.gen(function*() {
+      const server = yield* settledServer
+      const config = { accounts: accounts("one", "two", "three"), runtime: { account_max_inflight: 2 } }
+      const { driver } = makeDriver()
+      const one = yield* poolNode(server, "one", config, driver)
+      const other = yield* poolNode(server, "other", config, driver)
+      const first = yield* hold(one.pool, managed(), { ...anywhere, sticky: turn("x", false) })
+      yield* first.lease.report(undefined, undefined)
+      const { store } = yield* storeNode(server, "reader")
+      yield* untilTrue(Effect.map(store.send("HLEN", "gw:{main}:sticky"), (known) => known === 1))
+      // Without the preference, the accounts without a request come first.
+      const next = yield* hold(other.pool, managed(), { ...anywhere, sticky: turn("x") })
+      assert.strictEqual(next.account, first.account)
+      yield* next.free
+      yield* first.free
     }))
 
   it.live("prefer the target where the route says so", () =>

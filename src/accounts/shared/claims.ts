@@ -400,6 +400,19 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
         onFailure: () => false,
         onSuccess: ([verdict]) => verdict === "back"
       }),
+    /** Notes that the account of a lease answers a conversation. Returns whether the conversation has met its account again, if it had one. */
+    answered: (grant: Grant, { isContinued, keys, lifetimeOf }: Stickiness): Effect.Effect<"hit" | "move" | undefined> => {
+      const lifetime = lifetimeOf(grant.pool)
+      return lifetime === 0
+        ? Effect.undefined
+        : Effect.match(
+          store.run("places", "answered", grant.ticket, isContinued ? "1" : "0", String(lifetime), keys.join(" ")),
+          {
+            onFailure: () => undefined,
+            onSuccess: ([met]) => met === "hit" || met === "move" ? met : undefined
+          }
+        )
+    },
     /** Gives up the places of waiters in pools that no longer serve them. Called when the configuration has changed. */
     review: (): void => {
       for (const [ticket, { claim }] of waiters) review(ticket, claim)

@@ -62,8 +62,8 @@ interface Taken {
   verdict: ReadonlyArray<string>
   /** The report about the upstream; empty without one. */
   upstream: ReadonlyArray<string>
-  /** The conversation that was answered. */
-  sticky: Stickiness | undefined
+  /** The conversation's account is noted. */
+  isNoted: boolean
   /** What its turn leaves to the next one. */
   readonly memory: TurnMemory | undefined
   /** What it has used, to settle what it has reserved of budgets; `undefined` if it has reserved nothing. */
@@ -77,7 +77,7 @@ const restoresAtOnce = 100
 const nothingSeen: Omit<Taken, "held"> = {
   verdict: noVerdict,
   upstream: [],
-  sticky: undefined,
+  isNoted: false,
   used: undefined,
   memory: undefined
 }
@@ -301,17 +301,13 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const release = (
     grant: Grant,
     held: Held | undefined,
-    { memory, sticky, upstream, used, verdict }: Omit<Taken, "held"> = nothingSeen
+    { memory, upstream, used, verdict }: Omit<Taken, "held"> = nothingSeen
   ) => {
     const isUnclean = held === undefined || !cleanUp.canDelete(held)
       ? ""
       : cleanUp.isUnclean(grant.account, held)
       ? "1"
       : "0"
-    const lifetime = sticky?.lifetimeOf(grant.pool) ?? 0
-    const conversation = sticky === undefined || lifetime === 0
-      ? []
-      : [`sticky ${sticky.isContinued ? 1 : 0} ${lifetime} ${sticky.keys.join(" ")}`]
     const windows = byName.get(grant.account)?.quota?.takeUnsent() ?? ""
     const left = memory?.next?.()
     const use = used?.(storeNow())
@@ -321,17 +317,14 @@ const makeSharedCore = Effect.fnUntraced(function*(
         isUnclean,
         ...verdict,
         ...upstream,
-        ...conversation,
         ...(left === undefined ? [] : [`memory ${memory!.key()} ${store.secrets.seal(threadsPlace, left)}`]),
         ...(windows === "" ? [] : [`quota ${windows}`]),
         ...(use === undefined ? [] : [usedArgument(use)])
       ],
       (
-        [, clean = "", state = "", count = "", delay = "", cooled = "", met = "", ...used]
+        [, clean = "", state = "", count = "", delay = "", cooled = "", ...used]
       ) => {
         if (used.length > 0) sharedBudgets.saw(grant, byName.get(grant.account), used)
-        if (met === "hit") stickyHits++
-        else if (met === "move") stickyMoves++
         if (cooled !== "") fork(logUpstream(grant.pool, upstream[0], cooled))
         if (held === undefined) return
         cleanUp.released(grant.account, held, clean)
@@ -343,6 +336,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
       }
     )
   }
+
+  const noteAnswered = (grant: Grant, sticky: Stickiness) =>
+    Effect.map(claims.answered(grant, sticky), (met) => {
+      if (met === "hit") stickyHits++
+      else if (met === "move") stickyMoves++
+    })
 
   /** Logs that an upstream is left out or back, as the store replied to a report. */
   const logUpstream = (upstream: string, verdict: string | undefined, cooled: string) =>
@@ -456,8 +455,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
       now() - began,
       (health, retryAfter, fault) =>
         Effect.flatMap(Random.next, (random) => {
-          // Only what has answered is preferred for the next turn.
-          if (health === undefined) taken.sticky = options.sticky
+          // Only what has answered is preferred for the next turn, which may come to another node as soon as this one has ended.
+          if (health === undefined && options.sticky !== undefined && !taken.isNoted) {
+            taken.isNoted = true
+            fork(noteAnswered(grant, options.sticky))
+          }
           if (account === undefined || byName.get(grant.account) !== account) return Effect.void
           const args = verdictArguments(grant.account, grant.epoch, { health, retryAfter }, random)
           if (args !== noVerdict) taken.verdict = args

@@ -2,6 +2,9 @@
 --   widen ticket        ends its hold at the first pool: it waits at the others too
 --   drop ticket pool    gives up its place in a pool, whose upstream no longer has the model
 --   works ticket        the upstream of its lease has sent the first event; the reply is `back` if that ends a cooling
+--   answered ticket continued lifetime keys
+--                       the account of its lease answers a sticky conversation, which prefers it for so many milliseconds from now on; the
+--                       reply is `hit` or `move` if the conversation is a continued one (1) that an account is known of
 -- The first two reply as `acquire` does; `gone` without a lease or a place.
 reap()
 if not is_attached() then return finish({ 'lost' }) end
@@ -10,6 +13,15 @@ local p, account, fence = lease_of(me, ticket)
 if op == 'works' then
   local was_cooled = p and not p.leaving and S and S.upstream_succeeded(p)
   return finish({ was_cooled and 'back' or 'ok' })
+end
+if op == 'answered' then
+  local met = ''
+  if p and account ~= '' then
+    local _, _, last = sticky_of(ARGV[8])
+    if ARGV[6] == '1' and last then met = last == account and 'hit' or 'move' end
+    keep_conversation('sticky', string.match(ARGV[8], '^%S+'), int(now + tonumber(ARGV[7])) .. ' ' .. p.name .. ' ' .. account)
+  end
+  return finish({ met })
 end
 local record = S and S.record_of(me, ticket)
 if record then

@@ -330,6 +330,16 @@ local function sticky_of(keys)
   return nil
 end
 
+-- Keeps a word about a conversation, of the conversations that were used last.
+local function keep_conversation(name, conversation, word)
+  local words, used = K .. name, K .. name .. ':used'
+  call('HSET', words, conversation, word)
+  call('ZADD', used, now, conversation)
+  if call('ZCARD', used) > CONVERSATIONS then call('HDEL', words, call('ZPOPMIN', used)[1]) end
+  call('PEXPIRE', words, STICKY)
+  call('PEXPIRE', used, STICKY)
+end
+
 -- Whether a pool has a slot for a request now, and its account.
 local function can_serve(p, lease_request)
   if not p.open or p.in_use >= p.global then return false end

@@ -1,9 +1,8 @@
 -- Ends a lease or a waiter, with a health report (`health.lua`) and, if several pools are configured, one about the upstream
 -- (`cooling.lua`). `unclean` is `1` if sessions were created that must be deleted once no node has a lease on the account; the
 -- reply then assigns the deletion to this node. If it is empty, this node cannot delete and leaves that to the next lease. A
--- report about the upstream adds the delay of the cooling that it begins, `back` or nothing to the reply. The last argument of an
--- answered turn of a sticky conversation is `sticky`, whether the conversation was answered before (1), the milliseconds for which it prefers its account, and its keys; the reply then
--- ends with `hit`, `move` or nothing. Behind it `quota` and the windows that an answer has stated of the account's quota may follow.
+-- report about the upstream adds the delay of the cooling that it begins, `back` or nothing to the reply. Behind these, `quota` and the
+-- windows that an answer has stated of the account's quota may follow.
 -- The very last one, `used`, is of a lease whose budgets were asked: whether it counts (1), its tokens, units and nanos; what is used of the
 -- budgets of its account and its upstream is appended to the reply.
 local counts, tokens, units, nanos = string.match(ARGV[#ARGV], '^used (%d) (%d+) (%d+) (%d+)$')
@@ -13,19 +12,6 @@ if windows then table.remove(ARGV) end
 -- Before these `memory`, a key and a text is what a turn leaves to the next one of its conversation.
 local remembered, memory = string.match(ARGV[#ARGV], '^memory (%S+) (%S+)$')
 if remembered then table.remove(ARGV) end
-local continued, lifetime, conversations = string.match(ARGV[#ARGV], '^sticky (%d) (%d+) (.+)$')
-local conversation = conversations and string.match(conversations, '^%S+')
-if conversation then table.remove(ARGV) end
-
--- Keeps a word about a conversation, of the conversations that were used last.
-local function keep_conversation(name, conversation, word)
-  local words, used = K .. name, K .. name .. ':used'
-  call('HSET', words, conversation, word)
-  call('ZADD', used, now, conversation)
-  if call('ZCARD', used) > CONVERSATIONS then call('HDEL', words, call('ZPOPMIN', used)[1]) end
-  call('PEXPIRE', words, STICKY)
-  call('PEXPIRE', used, STICKY)
-end
 
 reap()
 if not is_attached() then return finish({ 'lost' }) end
@@ -57,14 +43,6 @@ if was == 'unknown' and unclean ~= '' and ARGV[6] ~= '' and
 if remembered and was == 'granted' then
   keep_conversation('threads', remembered, memory)
 end
-local met = ''
-if conversation and was == 'granted' and account ~= '' then
-  local _, _, last = sticky_of(conversations)
-  if continued == '1' and last then met = last == account and 'hit' or 'move' end
-  keep_conversation('sticky', conversation, int(now + tonumber(lifetime)) .. ' ' .. p.name .. ' ' .. account)
-end
-if conversation or counts then
-  return finish({ was, clean, seen[1] or '', seen[2] or '', seen[3] or '', cooled or '', met, unpack(told) })
-end
+if counts then return finish({ was, clean, seen[1] or '', seen[2] or '', seen[3] or '', cooled or '', unpack(told) }) end
 if ARGV[14] then seen = { seen[1] or '', seen[2] or '', seen[3] or '', cooled or '' } end
 return finish({ was, clean, unpack(seen) })
