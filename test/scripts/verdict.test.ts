@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
-import { newFindings } from "../../scripts/checks.ts"
+import { checksNamed, newFindings } from "../../scripts/checks.ts"
 import { verdict } from "../../scripts/verdict.ts"
 
 const run = { passed: 7, failed: 0, skipped: 0, failedChecks: [], stopped: undefined }
@@ -33,6 +33,14 @@ describe("the verdict of a run", () => {
     })
     assert.strictEqual(stdout, `Stopped ${why} (exit code ${code})\nred: 0 passed, 1 failed\n`)
     assert.strictEqual(status, code)
+  })
+})
+
+describe("the checks of a run", () => {
+  it("are the one that is named, all without a name, and none for an unknown name", () => {
+    assert.deepStrictEqual(checksNamed("types"), ["types"])
+    assert.includeMembers([...checksNamed("")], ["types", "lint"])
+    assert.deepStrictEqual(checksNamed("type"), [])
   })
 })
 

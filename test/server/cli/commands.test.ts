@@ -75,6 +75,17 @@ describe.concurrent("check-config", () => {
     assert.deepEqual(keys, ["the-key", "the-key"])
   })
 
+  it("fails with --online --strict where the only server is down, and names it", async () => {
+    const at = file("down.json", { keys: ["k"], upstream: { driver: "openai", base_url: "http://127.0.0.1:1/v1" } })
+    const [online, strict] = await Promise.all([
+      run(["check-config", "--online", at]),
+      run(["check-config", "--online", "--strict", at])
+    ])
+    assert.deepEqual([online.code, strict.code], [0, 1])
+    const words = "upstream default does not answer: the connection was refused\n"
+    assert.deepEqual([online.stderr, strict.stderr], [words, `${words}${at}: 1 warning, and --strict is set\n`])
+  })
+
   it("says each warning once, with its place, also with --online", async () => {
     const at = file("priced.json", { keys: ["k"], prices: { "gpt-9": { input: 1 } } })
     const { code, stderr, stdout } = await run(["check-config", "--online", at])
