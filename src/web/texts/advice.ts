@@ -38,8 +38,7 @@ export const adviceTexts: Readonly<Record<string, string>> = {
   account: "Test the account, or disable it.",
   account_busy: "Another program uses the account at the same time. Add accounts, or keep this one for the gateway.",
   account_suspended: "The provider closed the account. Delete it, or settle it with the provider.",
-  authentication_failed:
-    "Send a gateway key: the credential is missing, wrong, deleted or expired. Where direct tokens are on, send a key or a token of the upstream's provider.",
+  authentication_failed: "Check the client's gateway key, or its token of the upstream.",
   caller: "Correct the request, and send it again.",
   caller_mistake: "The upstream refuses this request itself. Correct what the message names.",
   config_not_saved: "Check that the gateway may write its configuration file.",
@@ -102,7 +101,7 @@ export const adviceTexts: Readonly<Record<string, string>> = {
     "The model did not call the tool that the request demands. Send it again, or use another model.",
   unknown_reference:
     "The request refers to an id that is unknown or no longer stored. Send the whole conversation instead.",
-  unreachable: "Check that the upstream's server runs, its base URL, its name in DNS and the network.",
+  unreachable: "Check the upstream's server, its base URL, its name in DNS and the network.",
   unsupported_media_type: "Send JSON, with content-type application/json.",
   upgrade_required: "Send a POST, or open a WebSocket. The setting server.websockets may be off.",
   upstream: "Send the request again later, or route the model to another upstream.",
