@@ -78,7 +78,7 @@ export const namesFor = ({ by, only }: Pick<UsageQuery, "by" | "only">): Readonl
 /** Whether the usage of sessions answers a query. */
 export const asksSessions = (query: UsageQuery): boolean => namesFor(query) === sessionNames
 
-/** Whether the values of a dimension are told apart in what a store reads for a query: labels are those of keys. */
+/** Whether a store separates the values of a dimension in what it reads for a query: labels are made from keys. */
 export const reads = ({ by, labels }: Pick<UsageQuery, "by" | "labels">, name: DimensionName): boolean =>
   by.includes(name) || (name === "key" && (by.includes("label") || labels?.only !== undefined))
 

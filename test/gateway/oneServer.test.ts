@@ -86,7 +86,7 @@ describe("a failing upstream server", () => {
     assert.lengthOf(stand.server.requests, 1)
   })
 
-  it("a server that takes no connection within its time limit is not tried again, and callers are told when to retry", async () => {
+  it("a server that takes no connection within its time limit is not tried again, and callers learn when to retry", async () => {
     const sockets: Array<Socket> = []
     // The handshake of TLS is a part of the connection: this server never answers it.
     const silent = createServer((socket) => sockets.push(socket.on("error", () => undefined)))
@@ -107,7 +107,7 @@ describe("a failing upstream server", () => {
     }
   })
 
-  it("a server that refuses connections is tried three times, and callers are told when to retry", async () => {
+  it("a server that refuses connections is tried three times, and callers learn when to retry", async () => {
     const stand = await start(streamed({ content: "Hello" }), {}, {
       base_url: `http://127.0.0.1:${await closedPort()}/v1`
     })

@@ -87,7 +87,7 @@ export const UsageRowView = Schema.Struct({
   agent: Schema.optionalKey(Schema.String).annotate({ description: "The agent of the session, or `none`." }),
   parent: Schema.optionalKey(Schema.String).annotate({ description: "The agent that started it, or `none`." }),
   label: Schema.optionalKey(Schema.String).annotate({
-    description: "The label that the keys have now, or `none`, also for removed keys."
+    description: "The label that the keys have now; `none` for keys without one and for removed keys."
   }),
   hour: Schema.optionalKey(Schema.String).annotate({
     description: "Start of the hour in UTC; after 90 days usage is kept by day, at hour 00."
