@@ -1246,8 +1246,6 @@ export const en = {
     create: "Create key",
     added: (name: string) => `${name} was added.`,
     nameHint: "Who or what uses it",
-    label: "Label",
-    labelHint: "What usage is summed by, such as a team",
     more: "Note, concurrent requests, own key",
     ownKey: "Own key",
     generatedHint: "empty for a generated key",

@@ -1273,8 +1273,6 @@ export const zh: Texts = {
     create: "创建密钥",
     added: (name) => `${name} 已添加。`,
     nameHint: "由谁使用",
-    label: "标签",
-    labelHint: "用于汇总用量，例如团队",
     more: "备注、并发请求、自定义密钥",
     ownKey: "自定义密钥",
     generatedHint: "留空则自动生成",

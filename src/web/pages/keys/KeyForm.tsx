@@ -145,7 +145,7 @@ const Fields = ({ currency, fields, form, isNew = false }: {
   return (
     <>
       <EntryField {...shown} path="name" placeholder={t.nameHint} />
-      <EntryField {...shown} path="label" placeholder={t.labelHint} />
+      <EntryField {...shown} path="label" />
       <EntryField {...shown} path="models" rows={2} placeholder={t.everyModel} />
       <Limits currency={currency} form={form} table={limitTable(fields)} />
       <EntryField {...shown} path="expires_at" />

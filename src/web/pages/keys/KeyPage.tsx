@@ -32,10 +32,7 @@ const About = ({ item }: { readonly item: KeyItem }) => {
       facts={[
         [t.state, <KeyState key="state" item={item} />],
         [t.key, <code key="key" title={t.idOf(id)}>{preview}</code>],
-        [
-          t.label,
-          label === null ? undefined : <a key="label" href={linkTo("usage", undefined, { label })}>{label}</a>
-        ],
+        [t.fields("label") ?? "", label ?? undefined],
         [t.note, note ?? undefined],
         [t.modelsOf, models === null ? t.everyModel : models.join(", ")],
         [

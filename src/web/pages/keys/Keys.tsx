@@ -68,7 +68,7 @@ const KeyRow = ({ currency, item, onAction, value }: {
             )
             : <code class="hint" title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>}
           {item.label !== null && (
-            <a class="hint" href={linkTo("usage", undefined, { label: item.label })} title={t.label}>{item.label}</a>
+            <a class="hint" href={linkTo("usage", undefined, { label: item.label })}>{item.label}</a>
           )}
           {item.note !== null && <span class="hint rest" title={item.note}>{item.note}</span>}
         </div>,

@@ -66,9 +66,7 @@ const Errors = ({ choice: { from, to }, reply }: { readonly choice: Choice; read
 const Misses = ({ choice }: { readonly choice: Choice }) => {
   const query = useMemo(() => recordFilter(choice), [choice])
   const counts = useMemo(() => countsAtom(query), [query])
-  if (
-    choice.only["target"] !== undefined || choice.only["account"] !== undefined || choice.only["label"] !== undefined
-  ) return null
+  if (["target", "account", "label"].some((name) => choice.only[name] !== undefined)) return null
   return (
     <Loaded atom={counts} failed={() => <span />}>
       {(counted) => <MissReasons counted={counted} query={query} />}
