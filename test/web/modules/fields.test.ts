@@ -95,6 +95,7 @@ const item: KeyItem = {
   preview: "sk-gw-ab...",
   state: "active",
   name: "team a",
+  label: null,
   note: null,
   disabled: false,
   expires_at: "2030-01-01T10:20:30Z",
