@@ -93,6 +93,9 @@ export const answerer = "embedded"
 /** The API of an upstream: a protocol, or without a network by the answerer in the gateway. */
 export type DriverName = UpstreamProtocol | typeof answerer
 
+/** The driver of most servers, which examples have. */
+export const usualDriver: DriverName = "openai"
+
 /** The names of all drivers. */
 export const driverNames: ReadonlyArray<DriverName> = [answerer, ...protocolNames]
 

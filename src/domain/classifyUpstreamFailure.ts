@@ -333,7 +333,7 @@ export const rules: ReadonlyArray<Rule> = [
   },
   {
     class: "session_gone",
-    when: (failure) => failure.refusal === "session",
+    when: (failure) => failure.refusal === "lost_session",
     retry: "elsewhere",
     next: "target",
     code: "upstream_error",

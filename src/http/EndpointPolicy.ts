@@ -7,10 +7,10 @@ import { hasProperty } from "effect/Predicate"
 import type { ErrorShape } from "../contracts/shared/errorShapes.ts"
 
 /**
- * Required credential: no credential, a business key, a business key as the content-generation style documents it, an operator, an
+ * Required credential: no credential, a business key, a business key in every form in which SDKs send one, an operator, an
  * operator other than a browser session, a JWT.
  */
-export type Access = "none" | "business" | "generate" | "admin" | "key" | "jwt"
+export type Access = "none" | "business" | "anyForm" | "admin" | "key" | "jwt"
 
 /** The policy of a middleware. */
 export interface EndpointPolicy {

@@ -108,7 +108,7 @@ const table: ReadonlyArray<Row> = [
     "no_account_available",
     503
   ],
-  ["no such session", { refusal: "session" }, "session_gone", "elsewhere", "none", "upstream_error", 503],
+  ["no such session", { refusal: "lost_session" }, "session_gone", "elsewhere", "none", "upstream_error", 503],
   [
     "too many completions running",
     { refusal: "busy" },

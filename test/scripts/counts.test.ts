@@ -23,6 +23,16 @@ describe("a name of a contract", () => {
     ])
   })
 
+  it("is no field of a type by which another one is made", () => {
+    assert.deepStrictEqual(
+      named(`type A = B["responses"] | Omit<B, "session" | "chat">\nconst a: C<"chat"> = d["chat"]`),
+      [
+        "src/domain/a.ts:2: chat",
+        "src/domain/a.ts:2: chat"
+      ]
+    )
+  })
+
   it("is neither the field of another object nor a part of a longer text", () => {
     assert.deepStrictEqual(
       named(`import { a } from "./chat.ts"\nconst body = { messages: [a], text: "chat completions" }`),

@@ -102,7 +102,7 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
     summary: "Replay a saved sample in a style",
     description: "The reply has the style's form; the sample replaces the upstream.",
     errors: [...finding, ...bodies],
-    example: { sample_id: "a-sample", style: "chat", stream: false }
+    example: { sample_id: "a-sample", style: playedStyles[0], stream: false }
   })),
   HttpApiEndpoint.delete("remove", "/admin/dev/raw-samples/:sample_id", {
     params: { sample_id: Schema.NonEmptyString },

@@ -17,6 +17,7 @@ import {
   UpstreamEntry,
   WebhookEntry
 } from "../../config/schema.ts"
+import { usualDriver } from "../../contracts/drivers.ts"
 import { type EntryFields, type FormField, type SettingsField, type SettingsInEffect, shownGroups } from "./Api.ts"
 import { writablePaths } from "./patch.ts"
 
@@ -141,7 +142,7 @@ let entries: EntryFields | undefined
 export const entryFields = (): EntryFields =>
   entries ??= {
     keys: describeEntry(KeyRecordEntry),
-    upstreams: describeEntry(UpstreamEntry, { driver: "openai" }),
+    upstreams: describeEntry(UpstreamEntry, { driver: usualDriver }),
     routes: describeEntry(RouteEntry, { targets: ["default"] }),
     prices: describeEntry(PriceEntry, { input: 0 }),
     tokens: describeEntry(AdminTokenEntry, { id: "a", name: "a", role: "viewer", hash: "0".repeat(64) }),

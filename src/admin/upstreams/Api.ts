@@ -7,6 +7,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { UpstreamEntry, UpstreamGroup } from "../../config/schema.ts"
+import { usualDriver } from "../../contracts/drivers.ts"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
 import { BudgetView, lasting, missingNodes, revised, Switch } from "../contract.ts"
@@ -169,7 +170,12 @@ export class AdminUpstreamsGroup extends HttpApiGroup.make("admin-upstreams").ad
     summary: "Add an upstream",
     description: "A name that already exists is a 409.",
     errors: changing,
-    example: { name: "gpu", driver: "openai", base_url: "http://10.0.0.7:8000/v1", models: { qwen3: "Qwen/Qwen3-8B" } }
+    example: {
+      name: "gpu",
+      driver: usualDriver,
+      base_url: "http://10.0.0.7:8000/v1",
+      models: { qwen3: "Qwen/Qwen3-8B" }
+    }
   })),
   HttpApiEndpoint.patch("change", "/admin/upstreams/:name", {
     params,
@@ -200,7 +206,7 @@ export class AdminUpstreamsGroup extends HttpApiGroup.make("admin-upstreams").ad
     .annotateMerge(documented({
       summary: "Test an upstream that is not saved",
       errors: [...reading, ...bodies],
-      example: { upstream: { driver: "openai", base_url: "http://10.0.0.7:8000/v1" }, key: "sk-1" }
+      example: { upstream: { driver: usualDriver, base_url: "http://10.0.0.7:8000/v1" }, key: "sk-1" }
     })),
   HttpApiEndpoint.post("testChanges", "/admin/upstreams/:name/test", {
     params,

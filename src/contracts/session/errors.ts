@@ -4,10 +4,10 @@
 import type { FailurePhase, Refusal } from "../../domain/UpstreamFailure.ts"
 import type { EnvelopeFacts } from "./envelope.ts"
 
+type OtherFacts = Pick<EnvelopeFacts, "kind" | "message">
+
 /** A refusal by the terms of `UpstreamFailure`. */
-export interface RefusalFacts extends Pick<EnvelopeFacts, "kind" | "message"> {
-  readonly refusal?: Refusal
-}
+export type RefusalFacts = OtherFacts | (OtherFacts & { readonly refusal: Refusal })
 
 const ofCodes: ReadonlyMap<number, Refusal> = new Map([
   [40001, "token"],
@@ -18,7 +18,7 @@ const ofCodes: ReadonlyMap<number, Refusal> = new Map([
 
 const ofLogins: ReadonlyMap<number, Refusal> = new Map([[2, "login"], [5, "suspended"]])
 
-const ofSessions: ReadonlyMap<number, Refusal> = new Map([[3, "session"]])
+const ofSessions: ReadonlyMap<number, Refusal> = new Map([[3, "lost_session"]])
 
 const ofReplies: ReadonlyMap<number, Refusal> = new Map([...ofSessions, [6, "busy"], [9, "length"]])
 

@@ -359,7 +359,7 @@ const replayCommand = Command.make(
     style: Flag.Literals("style", playedStyles).pipe(
       Flag.withAlias("s"),
       Flag.withDescription("API of the reply"),
-      Flag.withDefault("chat")
+      Flag.withDefault(playedStyles[0])
     ),
     model: Flag.String("model").pipe(
       Flag.withAlias("m"),

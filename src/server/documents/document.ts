@@ -43,7 +43,7 @@ const securitySchemes: Spec["components"]["securitySchemes"] = {
 const requirements: { readonly [A in Access]: ReadonlyArray<string> } = {
   none: [],
   business: ["bearer", "apiKey"],
-  generate: ["bearer", "apiKey", "genApiKey", "key", "queryApiKey"],
+  anyForm: ["bearer", "apiKey", "genApiKey", "key", "queryApiKey"],
   admin: ["admin", "session"],
   key: ["admin"],
   jwt: ["jwt"]
@@ -175,7 +175,7 @@ const describeOperation = (operation: SpecOperation, everything: Everything): Sp
   const said = everything.get(operation.operationId)
   if (said === undefined) return operation
   const { access, example } = said
-  const called = access === "business" || access === "generate"
+  const called = access === "business" || access === "anyForm"
   return {
     ...operation,
     security: requirements[access].map((scheme) => ({ [scheme]: [] })),

@@ -81,7 +81,7 @@ export class GenerateMiddleware extends HttpApiMiddleware.Service<GenerateMiddle
   "model-gateway/styles/GenerateMiddleware",
   { error: errorsOf(generateErrors) }
 ) {
-  static readonly facts: EndpointPolicy = { errors: generateErrors, access: "generate" }
+  static readonly facts: EndpointPolicy = { errors: generateErrors, access: "anyForm" }
 }
 
 /** The model list of the content-generation style; it is recorded as a model list, not as use of the style. */

@@ -17,7 +17,7 @@ const codes: ReadonlyArray<readonly [number, Refusal]> = [
 const bizCodes: ReadonlyArray<readonly [number, Refusal, phases: ReadonlyArray<FailurePhase>]> = [
   [1, "other", all],
   [2, "login", ["login"]],
-  [3, "session", afterLogin],
+  [3, "lost_session", afterLogin],
   [5, "suspended", ["login"]],
   [6, "busy", inReply],
   [9, "length", inReply],
