@@ -10,9 +10,9 @@ import { parseSync, Visitor } from "rolldown/utils"
 /** The most of each count. */
 const ceilings = {
   "names of contracts": 7,
-  "optional members": 668,
+  "optional members": 670,
   "long files": 24,
-  "files down": 43,
+  "files down": 44,
   "files up": 15
 }
 

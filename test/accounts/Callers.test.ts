@@ -49,7 +49,7 @@ describe("a caller's credential", () => {
       (callers) => Effect.flip(callers.identify("two words", undefined, "192.0.2.1", beside))
     ).pipe(Effect.map(({ message }) => message))
 
-  it.effect("that is refused is told which kinds of credentials are accepted", () =>
+  it.effect("that is refused learns which kinds of credentials are accepted", () =>
     Effect.gen(function*() {
       assert.match(
         yield* words(),
@@ -58,7 +58,7 @@ describe("a caller's credential", () => {
       assert.match(yield* words({ login: undefined }), /no key of this gateway\. Send a gateway key;/)
     }).pipe(Effect.provide(withCallers({ keys: ["k"] }))))
 
-  it.effect("that is refused is told of keys alone where tokens are not accepted", () =>
+  it.effect("that is refused learns of keys alone where tokens are not accepted", () =>
     Effect.gen(function*() {
       assert.match(yield* words(), /no key of this gateway\. Send a gateway key;/)
     }).pipe(Effect.provide(withCallers({ keys: ["k"], auth: { direct_tokens: false } }))))

@@ -95,7 +95,7 @@ describe("a failing upstream server", () => {
     try {
       const stand = await start(streamed({ content: "Hello" }), {}, {
         base_url: `https://127.0.0.1:${port}/v1`,
-        timeouts: { connect: 0.05 }
+        timeouts: { connect: 1 }
       })
       const { code, retryAfter, status } = await ask(stand)
       assert.deepEqual({ code, retryAfter, status }, { code: "upstream_timeout", retryAfter: "5", status: 503 })

@@ -401,7 +401,10 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
         onSuccess: ([verdict]) => verdict === "back"
       }),
     /** Notes that the account of a lease answers a conversation. Returns whether the conversation has met its account again, if it had one. */
-    answered: (grant: Grant, { isContinued, keys, lifetimeOf }: Stickiness): Effect.Effect<"hit" | "move" | undefined> => {
+    answered: (
+      grant: Grant,
+      { isContinued, keys, lifetimeOf }: Stickiness
+    ): Effect.Effect<"hit" | "move" | undefined> => {
       const lifetime = lifetimeOf(grant.pool)
       return lifetime === 0
         ? Effect.undefined

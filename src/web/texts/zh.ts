@@ -119,8 +119,7 @@ const adviceTexts: Readonly<Record<string, string>> = {
   account: "请测试该账号，或将其停用。",
   account_busy: "另有程序同时使用该账号。请添加账号，或让该账号专供网关使用。",
   account_suspended: "服务商已封停该账号。请删除它，或与服务商协商。",
-  authentication_failed:
-    "请检查客户端的网关密钥，或其上游令牌：缺失、错误、已删除或已过期。",
+  authentication_failed: "请检查客户端的网关密钥，或其上游令牌：缺失、错误、已删除或已过期。",
   caller: "请更正请求后重新发送。",
   caller_mistake: "上游拒绝的是请求本身。请按提示更正。",
   config_not_saved: "请检查网关是否有权写入配置文件。",
