@@ -239,6 +239,33 @@ describe("a configuration of LiteLLM", () => {
 })
 
 describe("a configuration of CLIProxyAPI", () => {
+  it("names the entry with a limit that has no place, and where prices and clients' keys come from", async () => {
+    const gpu = { api_base: "http://gpu:8000/v1", api_key: "k" }
+    const { lines } = await read("litellm", {
+      model_list: [entry("a", "openai/a", gpu), entry("b", "openai/b", { ...gpu, max_parallel_requests: 3 })]
+    })
+    assert.deepEqual(at(lines, "model_list[1].litellm_params.max_parallel_requests"), [
+      "left out: other models of the same server have no limit, and limits belong to upstreams here"
+    ])
+    assert.deepEqual(at(lines, "prices of the result"), [
+      "changed: do not exist, since no model of the file has costs: model-gateway prices import reads LiteLLM's list of prices"
+    ])
+    assert.deepEqual(at(lines, "keys of the result"), [
+      "changed: do not exist: clients need keys of this gateway, which POST /admin/keys or the console makes"
+    ])
+    const priced = await read("litellm", {
+      model_list: [entry("a", "openai/a", { ...gpu, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002 })],
+      general_settings: { master_key: "sk-1234567890" }
+    })
+    assert.deepEqual(priced.raw["prices"], { "openai/a": { input: 1, output: 2 } })
+    assert.deepEqual(at(priced.lines, "prices of the result"), [
+      "changed: come from the models with costs in the file: model-gateway prices check names the others"
+    ])
+    assert.deepEqual(at(priced.lines, "general_settings.master_key"), [
+      "left out: the keys of clients are made here: the first start prints one"
+    ])
+  })
+
   it("has keys, and an upstream for entries of one server with the same models", async () => {
     const models = [
       {
