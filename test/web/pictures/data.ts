@@ -117,6 +117,7 @@ const keyOf = (index: number) => {
     state: index === 5 ? "disabled" : index === 6 ? "expired" : "active",
     name,
     note: index % 6 === 0 ? "Owner: platform team" : null,
+    label: null,
     class: null,
     disabled: index === 5,
     expires_at: index === 6 ? "2026-11-01T00:00:00Z" : index === 3 ? "2027-01-01T00:00:00Z" : null,
