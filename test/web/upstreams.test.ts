@@ -490,7 +490,16 @@ describe("several upstreams elsewhere at the console", () => {
     await goTo(page, "Usage")
     await settled(page)
     const groups = page.getByRole("combobox", { name: "Group by" }).locator("option")
-    assert.deepStrictEqual(await groups.allTextContents(), ["Key", "Model", "Account", "API", "App", "Label", "Hour", "Day"])
+    assert.deepStrictEqual(await groups.allTextContents(), [
+      "Key",
+      "Model",
+      "Account",
+      "API",
+      "App",
+      "Label",
+      "Hour",
+      "Day"
+    ])
   })
 
   it.each(["Upstreams", "Routes"])(
