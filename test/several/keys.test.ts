@@ -76,7 +76,7 @@ describe("a key whose models name a route", () => {
     assert.deepStrictEqual([reply.status, reply.upstream], [200, "gpu"])
   })
 
-  it("hears of no other model in the errors of unknown names, in every API", async () => {
+  it("reads of no other model in the errors of unknown names, in every API", async () => {
     await start("smart")
     for (const model of ["smal", "larg", "hosted/larg", "gpu/x", "upstream-cha", "smrt"]) {
       for (const way of ways) {

@@ -279,7 +279,7 @@ const days = 30 * 86_400
 const day = 24 * 3_600
 
 describe("a wait of days", () => {
-  /** Asks six times at once in each of so many hours, and returns how many requests reach the server. */
+  /** Asks six times together in each of so many hours, and returns how many requests reach the server. */
   const reached = async (refuse: Behaviour, hours: number) => {
     farm.answer("one", refuse)
     let count = 0

@@ -150,7 +150,7 @@ describe("thinking that a server refuses although it sends some", () => {
   ]
   const refusal = { error: { message: "Unsupported item type", param: "input[1]" } }
   const refusals: ReadonlyArray<readonly [how: string, answer: Answer]> = [
-    ["at once", json(400, refusal)],
+    ["before the stream", json(400, refusal)],
     ["within the reply", { pieces: [events({ type: "error", code: "invalid_request", message: "Unsupported item" })] }]
   ]
   const models = { one: "m-1", two: "m-2" }
