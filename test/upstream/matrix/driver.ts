@@ -23,6 +23,8 @@ export interface Told {
   readonly code: string
   readonly message: RegExp
   readonly asked: 1 | 3
+  /** Callers get a time to come back after, unless the reply has begun. */
+  readonly waits: boolean
 }
 
 /** A reply that only this driver's server makes. */

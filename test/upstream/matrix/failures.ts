@@ -7,7 +7,9 @@ export const told = (status: number, code: string, message: RegExp, asked: Told[
   status,
   code,
   message,
-  asked
+  asked,
+  // The limits of a server, and what states no time: a server that cannot be reached, and the want of an account.
+  waits: status === 429 || code === "no_account_available" || message.source === "connection"
 })
 
 /** What servers say where a message has words of theirs. */
