@@ -59,7 +59,7 @@ describe("journeys at the console", () => {
     await dialog("New key").getByRole("textbox", { name: "Name", exact: true }).fill("half typed")
     await admin("/admin/settings/password", { method: "POST", body: JSON.stringify({ new_password: "long enough" }) })
     await dialog("Sign in").getByText("The session has ended.").waitFor()
-    for (const _ of [1, 2]) await page.keyboard.press("Escape")
+    for (const _ of [1, 2, 3, 4]) await page.keyboard.press("Escape")
     await dialog("Sign in").waitFor()
     await signIn(page, "long enough")
     await dialog("Sign in").waitFor({ state: "detached" })

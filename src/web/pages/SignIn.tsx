@@ -78,6 +78,12 @@ export const SignIn = () => {
 export const SignInAgain = () => {
   const t = useTexts()
   const [closed, setClosed] = useState(0)
+  // A browser closes every dialog of the page on Escape without a click before it, the form below included.
+  useEffect(() => {
+    const stay = (event: KeyboardEvent) => event.key === "Escape" && event.preventDefault()
+    addEventListener("keydown", stay)
+    return () => removeEventListener("keydown", stay)
+  }, [])
   return (
     <Dialog key={closed} name={t.signIn.title} onClose={() => setClosed(closed + 1)}>
       <KeyForm class="stack">
