@@ -1,15 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/testing/TestClock"
 import { parseStoreAddress, storeAddressFault } from "../../src/cluster/store/address.ts"
 import { makeEncryption } from "../../src/cluster/store/encryption.ts"
+import { makeStore } from "../../src/cluster/store/makeStore.ts"
 import { collectLogs } from "../config/support.ts"
+import { closedPort } from "../several/support.ts"
 import { makeMovedClock } from "../support/movedClock.ts"
 import { command, connect, redisServer } from "../support/redisServer.ts"
 import { pageText } from "../support/snippets.ts"
 import { until, untilTrue } from "../support/until.ts"
-import { settledServer, storeNode } from "./support.ts"
+import { settledServer, storeKey, storeNode } from "./support.ts"
 
 describe("the address of a store", () => {
   it("is logged and shown without credentials", () => {
@@ -125,6 +129,26 @@ describe("a node of a store", () => {
       yield* one.store.run("cleaned", "nothing")
       yield* until(() => two.heard.includes("cleaned nothing"))
     }))
+
+  it.effect("logs after a second why it waits for its server, and gives up after 30 seconds", () =>
+    Effect.gen(function*() {
+      const url = `redis://127.0.0.1:${yield* Effect.promise(closedPort)}`
+      const logs: Array<string> = []
+      const starting = yield* Effect.forkChild(
+        Effect.flip(makeStore({ url: Redacted.make(url), key: Redacted.make(storeKey) })).pipe(
+          Effect.provide(collectLogs(logs))
+        )
+      )
+      yield* TestClock.adjust("999 millis")
+      assert.deepStrictEqual(logs, [])
+      // The refusal of the real connection has no clock of the test: the warning has it, or comes before it.
+      yield* TestClock.adjust("1 millis")
+      assert.lengthOf(logs, 1)
+      assert.match(logs[0]!, new RegExp(`^Waiting for the store: cannot connect to the store at ${url}`))
+      yield* TestClock.adjust("30 seconds")
+      assert.match((yield* Fiber.join(starting)).message, new RegExp(`^cannot connect to the store at ${url}`))
+      assert.lengthOf(logs, 1)
+    }).pipe(Effect.scoped))
 
   it.live("is rejected with another key, or if the server may evict keys", () =>
     Effect.gen(function*() {

@@ -466,7 +466,7 @@ describe("a caller of messages", () => {
     const told = await askOne("without-a-server")
     assert.strictEqual(told.status, 404)
     assert.deepInclude(JSON.parse(told.body).error, {
-      type: "invalid_request_error",
+      type: "not_found_error",
       code: "model_not_found",
       param: "model"
     })

@@ -15,6 +15,7 @@ import { text } from "../../styles/replies.ts"
 import { runs, seed } from "../../support/effort.ts"
 import { startGateway } from "../../support/gateway.ts"
 import { json, type SeenRequest } from "../../support/openaiServer.ts"
+import { countSteps } from "../../support/steps.ts"
 import { untilValue } from "../../support/until.ts"
 import { generate } from "../../upstream/matrix/generate.ts"
 import { messages } from "../../upstream/matrix/messages.ts"
@@ -63,6 +64,45 @@ const entry = (model_name: string, model: string, params: object = {}, more: obj
 
 const at = (lines: ReadonlyArray<string>, place: string): ReadonlyArray<string> =>
   lines.filter((line) => line.startsWith(`${place}: `)).map((line) => line.slice(place.length + 2))
+
+describe("a file of many names", () => {
+  const names = (n: number, name: (i: number) => string) => Array.from({ length: n }, (_, i) => name(i))
+  const server = { api_key: "sk-a", api_base: "http://one.example/v1" }
+  const files: { readonly [about: string]: (n: number) => object } = {
+    "models of one server": (n) => ({
+      model_list: names(n, (i) => `m-${i}`).map((name) => entry(name, `openai/${name}`, server))
+    }),
+    "models of one name": (n) => ({ model_list: names(n, () => "m").map((name) => entry(name, "openai/m", server)) }),
+    "servers of one name": (n) => ({
+      model_list: names(n, (i) => `m-${i}`).map((name, i) =>
+        entry(name, `openai/${name}`, { ...server, api_base: `http://one.example/v${i}` })
+      )
+    }),
+    "aliases": (n) => ({
+      model_list: [entry("m", "openai/m", server)],
+      router_settings: {
+        model_group_alias: Object.fromEntries(names(n, (i) => `alias-${i}`).map((name) => [name, "m"]))
+      }
+    }),
+    "fallbacks of all models": (n) => ({
+      model_list: names(n, (i) => `m-${i}`).map((name) => entry(name, `openai/${name}`, server)),
+      litellm_settings: { default_fallbacks: names(n, (i) => `m-${i}`) }
+    }),
+    "fallbacks of one model after another": (n) => ({
+      model_list: names(n, (i) => `m-${i}`).map((name) => entry(name, `openai/${name}`, server)),
+      litellm_settings: { fallbacks: names(n, (i) => `m-${i}`).map((name) => ({ [name]: ["m-0", "m-1"] })) }
+    })
+  }
+
+  it.each(Object.entries(files))("takes a bounded number of steps for each: %s", (_, file) => {
+    const steps = [200, 400, 800].map((n) => {
+      const content = file(n)
+      return countSteps(() => Effect.runSync(imported("litellm", content))) / n
+    })
+    assert.isAbove(steps[0]!, 1)
+    assert.isAtMost(steps[2]!, 1.5 * steps[0]!, `steps for each of 200, 400 and 800: ${steps.join(", ")}`)
+  })
+})
 
 describe("a configuration of LiteLLM", () => {
   it("has an upstream for each provider and address, with its keys as accounts", async () => {
