@@ -7,6 +7,7 @@ import type { Conversation, Sampling } from "../domain/Conversation.ts"
 import type { ErrorFamily } from "../domain/errorBody.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Json, JsonFields } from "../domain/json.ts"
+import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { ExtraPlace } from "../domain/replyExtras.ts"
 import type { UpstreamEvent, UpstreamExtra } from "../domain/UpstreamEvent.ts"
 import type { FamilyName } from "../domain/VendorFields.ts"
@@ -56,6 +57,10 @@ export interface ContractFacts {
   /** Contracts of one vendor share the form of errors, and the logins of their clients. */
   readonly vendor: ErrorFamily
   readonly caching: PromptCaching
+  /** How a reply says why it ended. */
+  readonly finishNames: Readonly<Record<FinishReason, string>>
+  /** The same for a reply that failed; `undefined` where an error alone says it. */
+  readonly failureName: string | undefined
   readonly words: RequestWords
   /** A client of the contract gets every field of an OpenAI-compatible server's reply. Otherwise, those that have a place in its own. */
   readonly shows: ShownPlaces | "all"

@@ -17,15 +17,23 @@ export const contracts: Readonly<Record<FamilyName, ContractFacts>> = {
   generate: generateFacts
 }
 
-/** The contracts of clients by the names of styles. Embeddings and relayed requests have the form of chat completions. */
-const byStyle: ReadonlyMap<string, ContractFacts> = new Map([
+/** The contracts of conversations by the names of styles. */
+const conversations: ReadonlyMap<string, ContractFacts> = new Map([
   ["chat", chatFacts],
-  ["embeddings", chatFacts],
-  ["carried", chatFacts],
   ["responses", responsesFacts],
   ["messages", messagesFacts],
   ["generate", generateFacts]
 ])
+
+/** The contracts of clients by the names of styles. Embeddings and relayed requests have the form of chat completions. */
+const byStyle: ReadonlyMap<string, ContractFacts> = new Map([
+  ...conversations,
+  ["embeddings", chatFacts],
+  ["carried", chatFacts]
+])
+
+/** The contract of a style whose replies are a turn of a conversation; `undefined` for others. */
+export const contractOfConversation = (style: string): ContractFacts | undefined => conversations.get(style)
 
 /** The contract of a style; `undefined` for an app's own, and for requests without one. */
 export const contractOfStyle = (style: string | undefined): ContractFacts | undefined => byStyle.get(style ?? "")

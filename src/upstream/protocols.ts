@@ -25,7 +25,7 @@ export interface Protocol {
 export const protocols: { readonly [Name in UpstreamProtocol]: Protocol } = {
   session: { makeDriver: makeSessionDriver, decoder: undefined },
   openai: { makeDriver: makeOpenAiDriver, decoder: () => chunkDecoder([]) },
-  responses: { makeDriver: makeResponsesDriver, decoder: () => responsesDecoder({ passesEvents: true }) },
+  responses: { makeDriver: makeResponsesDriver, decoder: () => responsesDecoder() },
   messages: { makeDriver: makeMessagesDriver, decoder: eventDecoder },
   generate: { makeDriver: makeGenerateDriver, decoder: generateDecoder }
 }

@@ -4,10 +4,11 @@
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { type Reply, replyCalls, replyReasoning, replyText } from "../../domain/Reply.ts"
-import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
+import type { ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { ExtraFold, isFields } from "../../domain/replyExtras.ts"
 import type { FrameRenderer } from "../shared/FrameRenderer.ts"
 import { openaiErrors } from "./errors.ts"
+import { finishReasons } from "./facts.ts"
 import type { ChatAnnotation, ChatCompletion, ChatLogprobs, ChatUsage } from "./schema.ts"
 
 /** Fields that all frames of one reply repeat. */
@@ -18,14 +19,6 @@ export interface ChatReplyInfo {
   /** The model's name as requested. */
   readonly model: string
 }
-
-const finishReasons = {
-  stop: "stop",
-  stop_sequence: "stop",
-  tool_calls: "tool_calls",
-  length: "length",
-  content_filter: "content_filter"
-} as const satisfies Record<FinishReason, string>
 
 const fieldsOf = (value: Json | undefined): JsonFields => isFields(value) ? value : {}
 

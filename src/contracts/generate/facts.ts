@@ -1,4 +1,5 @@
 /** Facts of the content-generation contract (https://ai.google.dev/api/generate-content). */
+import type { FinishReason } from "../../domain/ReplyEvent.ts"
 import type { ContractFacts, ShownFields } from "../Contract.ts"
 import { noBounds, shownInMessage, shownLogprobs, usualCaching } from "../shared/facts.ts"
 import { inCommonWords } from "./inCommonWords.ts"
@@ -7,10 +8,21 @@ const name = "generate"
 
 const ofOtherKinds: ShownFields = { audio_tokens: true, image_tokens: true, video_tokens: true, text_tokens: true }
 
+/** Why a reply ended. */
+export const finishReasons = {
+  stop: "STOP",
+  stop_sequence: "STOP",
+  tool_calls: "STOP",
+  length: "MAX_TOKENS",
+  content_filter: "SAFETY"
+} as const satisfies Record<FinishReason, string>
+
 export const generateFacts: ContractFacts = {
   name,
   vendor: "generate",
   caching: { least: 2_048, lifetime: usualCaching.lifetime, markedLifetime: usualCaching.lifetime },
+  finishNames: finishReasons,
+  failureName: undefined,
   words: {
     outputLimit: "generationConfig.maxOutputTokens",
     limitPath: () => "generationConfig.maxOutputTokens",

@@ -12,6 +12,7 @@ import { signatureOf } from "../../domain/sealed.ts"
 import type { FrameRenderer } from "../shared/FrameRenderer.ts"
 import { audioDataIn, type Citation, citationsIn, imagesIn, refusalIn, transcriptIn } from "../shared/serverExtras.ts"
 import { generateErrors } from "./clientErrors.ts"
+import { finishReasons } from "./facts.ts"
 import type { GenerateResponse, ReplyPart, UsageMetadata } from "./schema.ts"
 import { Base64Pieces, candidateFields, citedFields, countDetails } from "./translated.ts"
 
@@ -27,14 +28,6 @@ export interface GenerateReplyInfo {
   /** The media type of the reply's audio. */
   readonly audioType: string
 }
-
-const finishReasons = {
-  stop: "STOP",
-  stop_sequence: "STOP",
-  tool_calls: "STOP",
-  length: "MAX_TOKENS",
-  content_filter: "SAFETY"
-} as const satisfies Record<FinishReason, string>
 
 /** `candidatesTokenCount` excludes the tokens of the thoughts. */
 const usageMetadata = (usage: Usage, extra: JsonFields | undefined): typeof UsageMetadata.Type => ({

@@ -1,6 +1,7 @@
 /** Facts of the messages contract (https://docs.anthropic.com/en/api/messages). */
 import type { MostUsed } from "../../domain/bill.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
+import type { FinishReason } from "../../domain/ReplyEvent.ts"
 import type { CallBounds, ContractFacts } from "../Contract.ts"
 import { isCount, shownInMessage, unboundedCalls, usualCaching } from "../shared/facts.ts"
 import { declaredElsewhere } from "./deferredTools.ts"
@@ -18,10 +19,21 @@ const callBounds = ({ vendorTools = [] }: Conversation): CallBounds => {
   return found
 }
 
+/** Why a reply ended. */
+export const stopReasons = {
+  stop: "end_turn",
+  stop_sequence: "stop_sequence",
+  tool_calls: "tool_use",
+  length: "max_tokens",
+  content_filter: "refusal"
+} as const satisfies Record<FinishReason, string>
+
 export const messagesFacts: ContractFacts = {
   name,
   vendor: "messages",
   caching: { ...usualCaching, markedLifetime: 300 },
+  finishNames: stopReasons,
+  failureName: undefined,
   words: {
     outputLimit: "max_tokens",
     limitPath: () => "max_tokens",

@@ -10,6 +10,7 @@ import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/R
 import type { FrameRenderer } from "../shared/FrameRenderer.ts"
 import { refusalIn } from "../shared/serverExtras.ts"
 import { messagesErrors } from "./errors.ts"
+import { stopReasons } from "./facts.ts"
 import type { Message, MessagesUsage, PageCitation, ReplyBlock } from "./schema.ts"
 import { citationsOf, extraText, tierOf } from "./translated.ts"
 import { type VendorMessage, vendorMessageOf, vendorStop, vendorUsage } from "./vendorMessage.ts"
@@ -27,14 +28,6 @@ export interface MessagesReplyInfo {
   /** Id of the request, for an error within the stream. */
   readonly requestId: string
 }
-
-const stopReasons = {
-  stop: "end_turn",
-  stop_sequence: "stop_sequence",
-  tool_calls: "tool_use",
-  length: "max_tokens",
-  content_filter: "refusal"
-} as const satisfies Record<FinishReason, string>
 
 /** `refusal` is the text by which the model refuses; empty without a refusal. */
 const stopFields = (reason: FinishReason, stopSequence: string | undefined, refusal: string) => ({

@@ -38,6 +38,15 @@ export const responsesFacts: ContractFacts = {
   name,
   vendor: "openai",
   caching: usualCaching,
+  // The status of the response, or why it is incomplete.
+  finishNames: {
+    stop: "completed",
+    stop_sequence: "completed",
+    tool_calls: "completed",
+    length: "max_output_tokens",
+    content_filter: "content_filter"
+  },
+  failureName: "failed",
   words: {
     outputLimit: "max_output_tokens",
     limitPath: () => "max_output_tokens",

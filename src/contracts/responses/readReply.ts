@@ -283,7 +283,7 @@ class EventDecoder implements ChunkDecoder {
 
   #started(event: JsonRecord, item: JsonRecord, out: Array<UpstreamEvent>): void {
     const type = asString(item["type"]) ?? ""
-    const isCall = type === "function_call"
+    const isCall = type === "function_call" || type === "custom_tool_call"
     const started: Item = {
       type,
       call: isCall ? this.#calls++ : -1,
@@ -461,7 +461,8 @@ class EventDecoder implements ChunkDecoder {
       return
     }
     if (known === undefined || known.call < 0) return
-    const args = known.hasContent ? rest : asString(item["arguments"]) ?? ""
+    // The input of a custom tool is read as a whole.
+    const args = known.hasContent ? rest : asString(item["arguments"]) ?? (callOf(item)?.args ?? "")
     if (args !== "") out.push(UpstreamCall(known.call, undefined, undefined, args))
   }
 }

@@ -53,7 +53,10 @@ describe("what the frames of a reply add", () => {
       assert.strictEqual(joined(parts, "call"), calls.map((call) => call.name).join(""), name)
       assert.strictEqual(parts.findLast(({ kind }) => kind === "finish")?.text, finish, name)
       for (const call of calls) {
-        assert.include(joined(parts, "arguments").replaceAll(/\s/g, ""), call.arguments.replaceAll(/\s/g, ""), name)
+        // A conversation has free-form input as an argument of this name.
+        const input = /^custom-call,/.test(name) ? JSON.parse(call.arguments).input : undefined
+        const shown: string = input ?? call.arguments
+        assert.include(joined(parts, "arguments").replaceAll(/\s/g, ""), shown.replaceAll(/\s/g, ""), name)
       }
     }
   })
