@@ -51,13 +51,23 @@ const compile = (command: readonly [string, ...ReadonlyArray<string>]): Check =>
 const types = (project: string, name: string): Check =>
   compile(effectCompiler(project, inModules(`.cache/${name}.tsbuildinfo`)))
 
+let declared: Promise<Outcome> | undefined
+
+/** What the package declares to apps: a type that an exported name uses must be exported too. */
+const declarations: Check = (signal) => declared ??= compile(declarationsCommand)(signal)
+
+/** The console reads the gateway's sources as their declarations. */
+const typesOfConsole: Check = async (signal) => {
+  const made = await declarations(signal)
+  return made.passed ? types("src/web/tsconfig.json", "effect-tsc-console")(signal) : made
+}
+
 const checks: Readonly<Record<string, Check>> = {
   format,
   lint,
   types: types("tsconfig.json", "effect-tsc"),
-  // What the package declares to apps: a type that an exported name uses must be exported too.
-  declarations: compile(declarationsCommand),
-  "types of the console": types("src/web/tsconfig.json", "effect-tsc-console"),
+  declarations,
+  "types of the console": typesOfConsole,
   floors: async () => report(floorViolations(root)),
   counts: async (signal) => report(await countedViolations(root, signal)),
   "readers of stats": async () => report(statsRuleViolations(root)),
@@ -68,7 +78,7 @@ const checks: Readonly<Record<string, Check>> = {
 }
 
 /**
- * Leaves out the findings of one check that another one has printed: both projects of the compiler include shared sources.
+ * Leaves out the findings of one check that another one has printed: projects of the compiler share sources.
  * `seen` collects the findings, which are groups of lines: the first one starts at the margin.
  */
 export const newFindings = (output: string, seen: Set<string>): string =>
