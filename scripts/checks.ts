@@ -59,7 +59,7 @@ const declarations: Check = (signal) => declared ??= compile(declarationsCommand
 /** The console reads the gateway's sources as their declarations. */
 const typesOfConsole: Check = async (signal) => {
   const made = await declarations(signal)
-  return made.passed ? types("src/web/tsconfig.json", "effect-tsc-console")(signal) : made
+  return made.passed ? types("tsconfig.console.json", "effect-tsc-console")(signal) : made
 }
 
 const checks: Readonly<Record<string, Check>> = {
