@@ -10,8 +10,6 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { parseArgs } from "node:util"
-import { hasPassed, reportOf, writeResult } from "./report.ts"
-import { runOnly, runSoak } from "./soak.ts"
 
 const { values } = parseArgs({
   options: {
@@ -87,6 +85,10 @@ const options = {
   print: (line: string) => console.log(line)
 }
 const only = numberOf("only")
+
+// Loaded for a run alone: an option that is refused is refused soon.
+const { hasPassed, reportOf, writeResult } = await import("./report.ts")
+const { runOnly, runSoak } = await import("./soak.ts")
 
 try {
   if (only !== undefined) process.exitCode = await runOnly(options, only) ? 0 : 1

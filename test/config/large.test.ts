@@ -2,9 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { CurrentSliceWatch } from "../../src/config/clock/cooperative.ts"
 import { sliceChars, sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.ts"
+import { sized } from "../support/effort.ts"
 import { configFile, NodeServices, readJson, startStore } from "./support.ts"
 
-const count = 100_000
+/** A hundred thousand in a whole run. */
+const count = sized(100_000)
 
 const account = (index: number) =>
   index % 3 === 0
@@ -28,7 +30,7 @@ const sliced = <A, E, R>(self: Effect.Effect<A, E, R>) => {
   )
 }
 
-describe("a configuration with a hundred thousand accounts", () => {
+describe("a configuration with many accounts", () => {
   it.live("is imported, hashed and loaded in slices", () =>
     Effect.gen(function*() {
       const path = yield* configFile({ keys: ["k"] })

@@ -27,7 +27,7 @@ const post = async (path: string, body: unknown) => {
 
 const size = sized(8 * 1024 * 1024)
 /** Enough for many slices; these texts are the most expensive. */
-const less = 2 * 1024 * 1024
+const less = sized(2 * 1024 * 1024)
 const repeat = <A>(count: number, item: A): ReadonlyArray<A> => Array.from({ length: count }, () => item)
 const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))
 
@@ -49,7 +49,7 @@ const shapes: ReadonlyArray<readonly [string, string, object]> = [
   }],
   ["up to 150,000 content parts", chat, user(repeat(sized(150_000), { type: "text", text: "a" }))],
   ["up to 100,000 content parts", chat, user(repeat(sized(100_000), { type: "text", text: "a".repeat(50) }))],
-  ["call arguments of 2 MB", chat, {
+  ["call arguments of up to 2 MB", chat, {
     model: "gpt-5",
     messages: [
       { role: "user", content: "a" },

@@ -1,11 +1,12 @@
 /**
  * The sieve's corpus through the whole gateway: each text as the upstream's reply, read back by the vendors' SDKs, streamed
- * and not. The styles take turns, so that each has texts of every form; with more effort every text goes to every style.
+ * and not. The styles take turns, so that each has texts of every form; with more effort every text goes to every style, and a daily run
+ * has one text in three.
  * Where a text may be cut is the sieve's own tests' matter.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type Case, feed, type Item, readCases, replyOf, tools } from "../sieve/support.ts"
-import { effort } from "../support/effort.ts"
+import { effort, isLookedAt } from "../support/effort.ts"
 import { assertSame, everywhere, saying, type Written } from "../support/sameReply.ts"
 import { type AskTool, styleClients, styleNames } from "../support/styleClients.ts"
 import { base, useGateway } from "./support.ts"
@@ -39,10 +40,10 @@ describe("a reply's calls are the same in every style, streamed and not", () => 
   const cases = ["families", "details", "noCalls"].flatMap((file) => [
     ...Map.groupBy(readCases(file), ({ name }) => file === "families" ? name.slice(0, name.indexOf(":")) : file)
   ])
-  for (const [name, group] of cases) {
+  for (const [place, [name, group]] of cases.entries()) {
     it(`${name}`, async () => {
       for (const [i, test] of group.entries()) {
-        if (test.text === "") continue
+        if (test.text === "" || !isLookedAt(place + i, 3)) continue
         const styles = effort > 1 ? styleNames : [styleNames[i % styleNames.length]!]
         await assertSame(clients, asking(test), writtenOf(replyOf(feed([test.text]))), styles).catch(
           (error: unknown) => {

@@ -23,3 +23,10 @@ export const runs = (count: number): number => Math.ceil(count * effort)
 
 /** The size of an input that is large only to be large: a quarter of it in a daily run. */
 export const sized = (count: number): number => isWhole ? count : Math.ceil(count / 4)
+
+/** What a test goes through, of which a daily run looks at one: at another one for each `turn`. */
+export const inTurn = <A>(all: ReadonlyArray<A>, turn: number): ReadonlyArray<A> =>
+  isWhole ? all : [all[turn % all.length]!]
+
+/** Whether a run looks at the case of this number: a daily run does at one in `step`. */
+export const isLookedAt = (number: number, step: number): boolean => isWhole || number % step === 0

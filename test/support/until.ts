@@ -5,15 +5,19 @@
 import * as Effect from "effect/Effect"
 import { inspect } from "node:util"
 
-/** Milliseconds between two polls, so that the polled process gets CPU time. */
-const pause = 5
-const breath = () => new Promise((resolve) => setTimeout(resolve, pause))
+/**
+ * Milliseconds before the second poll, the factor by which each later pause is longer, and the longest. What comes soon is seen soon, and a
+ * long wait leaves the CPU to what it waits for.
+ */
+const [firstPause, longer, longestPause] = [5, 1.25, 100]
+const breath = (polls: number) =>
+  new Promise((resolve) => setTimeout(resolve, Math.min(firstPause * longer ** (polls - 1), longestPause)))
 
 /** The machine's time, in milliseconds, which no test moves. */
 const now = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** The longest wait in milliseconds, and the polls that it has at least: a process that gets no CPU time has not waited. */
-const [mostMillis, leastPolls] = [15_000, 200]
+const [mostMillis, leastPolls] = [15_000, 100]
 
 const isOver = (started: number, polls: number): boolean => polls >= leastPolls && now() - started >= mostMillis
 
@@ -39,7 +43,7 @@ export const untilValue = async <A>(
     const last = await value()
     if (predicate(last)) return last
     if (isOver(started, polls)) throw waitedFor(what, last)
-    await breath()
+    await breath(polls)
   }
 }
 
@@ -48,7 +52,7 @@ export const untilHolds = async (holds: () => boolean | Promise<boolean>): Promi
   const started = now()
   for (let polls = 1; !await holds(); polls++) {
     if (isOver(started, polls)) throw waitedFor(textOf(holds))
-    await breath()
+    await breath(polls)
   }
 }
 
@@ -61,7 +65,7 @@ export const untilTrue = <E, R>(holds: Effect.Effect<boolean, E, R>, what = "the
         ? Effect.void
         : isOver(started, polls)
         ? Effect.die(failure)
-        : Effect.andThen(Effect.promise(breath), poll(started, polls + 1)))
+        : Effect.andThen(Effect.promise(() => breath(polls)), poll(started, polls + 1)))
   return Effect.suspend(() => poll(now(), 1))
 }
 

@@ -1,12 +1,14 @@
 /**
- * Every style in front of every driver of a server, over sockets: replies, requests and failures of each kind, whole and streamed. What only
- * one vendor has is tested in the driver's own folder.
+ * Every style in front of every driver of a server, over sockets: replies, requests and failures of each kind, whole and streamed. In a daily
+ * run the styles take turns with replies and failures, so that each meets every one of them before some driver; the golden data has all of
+ * them without sockets. What only one vendor has is tested in the driver's own folder.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Semaphore, Struct } from "effect"
 import type { ServerProtocol } from "../../../src/contracts/drivers.ts"
 import type { Sampling } from "../../../src/domain/Conversation.ts"
 import type { Json } from "../../../src/domain/json.ts"
+import { inTurn } from "../../support/effort.ts"
 import { businessKey, type GatewayOptions, type RunningGateway, startGateway } from "../../support/gateway.ts"
 import { makeMovedClock } from "../../support/movedClock.ts"
 import { assertSame, type Clients } from "../../support/sameReply.ts"
@@ -48,7 +50,12 @@ const paths: Readonly<Record<StyleName, string>> = {
 /** Seconds of silence after which the gateway gives up, by a clock that stands still unless its time is let pass. */
 const patience = 2
 
+/** Rows of a table with their numbers. */
+const numbered = <Row extends ReadonlyArray<unknown>>(rows: ReadonlyArray<Row>) =>
+  rows.map((row, i) => [...row, i] as const)
+
 describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front of the driver %s", (_, driver) => {
+  const place = drivers.indexOf(driver)
   let matrix: MatrixServer
   let patient: RunningGateway
   let impatient: RunningGateway
@@ -82,10 +89,14 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front
   })
 
   describe.each([["whole", false], ["streamed", true]] as const)("a reply that the server sends %s", (_, stream) => {
-    it.each(sharedReplies)("is the same in every style: $name", async ({ ask, ends, shown, written }) => {
-      matrix.server.answer(() => driver.write(written, ends, stream))
-      await assertSame(clients, { content: "Go", ...ask }, shown ?? { pieces: written, finish: ends })
-    })
+    it.each(sharedReplies.map((reply, i) => ({ ...reply, turn: place + i })))(
+      "is the same in every style: $name",
+      async ({ ask, ends, shown, turn, written }) => {
+        matrix.server.answer(() => driver.write(written, ends, stream))
+        const styles = inTurn(styleNames, turn)
+        await assertSame(clients, { content: "Go", ...ask }, shown ?? { pieces: written, finish: ends }, styles)
+      }
+    )
   })
 
   describe("a reply of this server alone", () => {
@@ -198,8 +209,11 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front
     return asking
   }
 
-  /** Asks in every style, streamed and not; the server is asked `expected.asked` times for each stream. */
+  /**
+   * Asks in every style, in a daily run in that of this `turn`, streamed and not. The server is asked `expected.asked` times for each stream.
+   */
   const inEveryStyle = async (
+    turn: number,
     expected: Told,
     askedForWhole: number,
     look: (stream: boolean, answered: Awaited<ReturnType<typeof ask>>, style: StyleName) => void,
@@ -211,11 +225,13 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front
     const turns = Semaphore.makeUnsafe(isSilent ? 1 : Infinity)
     // All of them end before the first fault is shown: no request is left to the next test.
     const asked = await Promise.allSettled(
-      styleNames.flatMap((style) =>
+      inTurn(styleNames, place + turn).flatMap((style) =>
         [false, true].map(async (stream) => {
-          const answered = await Effect.runPromise(turns.withPermit(Effect.promise(() =>
-            isSilent ? askSilent(style, stream, isShown) : ask(patient.url, style, stream)
-          )))
+          const answered = await Effect.runPromise(
+            turns.withPermit(
+              Effect.promise(() => isSilent ? askSilent(style, stream, isShown) : ask(patient.url, style, stream))
+            )
+          )
           const where = `${style}, ${stream ? "streamed" : "whole"}: ${JSON.stringify(answered)}`
           look(stream, answered, style)
           assert.match(answered.error?.message ?? "", expected.message, where)
@@ -245,32 +261,35 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front
   ]
 
   describe("where the configuration asks for the gateway's own errors, a failure is a plain one in every style, streamed and not:", () => {
-    it.each(refusals)("%s", async (_, answer, expected) => {
+    it.each(numbered(refusals))("%s", async (_, answer, expected, i) => {
       matrix.server.answer(() => answer)
-      await inEveryStyle(expected, expected.asked, (_, { status, text }, style) => {
+      await inEveryStyle(i, expected, expected.asked, (_, { status, text }, style) => {
         // An unknown model is a 404 in the messages style.
         const shown = style === "messages" && expected.code === "model_not_found" ? 404 : expected.status
         assert.deepStrictEqual({ status, text }, { status: shown, text: "" }, style)
       })
     })
 
-    it.each(faults)("%s before the first text", async (_, fault, before) => {
+    it.each(numbered(faults))("%s before the first text", async (_, fault, before, _after, i) => {
       matrix.server.answer(() => fault)
-      await inEveryStyle(before, before.asked, (_, { status, text }, style) => {
+      await inEveryStyle(i, before, before.asked, (_, { status, text }, style) => {
         assert.deepStrictEqual({ status, text }, { status: before.status, text: "" }, style)
       })
     })
 
     // Of a whole reply nothing was shown, so that it is tried again.
-    it.each(faults)("%s after the first text, where it ends a stream", async (_, fault, before, after) => {
-      matrix.server.answer(() => ({ ...fault, pieces: [driver.hello, ...fault.pieces ?? []] }))
-      await inEveryStyle(after, before.asked, (stream, { status, text }, style) => {
-        assert.deepStrictEqual({ status, text }, {
-          status: stream ? 200 : after.status,
-          text: stream ? "Hello" : ""
-        }, style)
-      }, true)
-    })
+    it.each(numbered(faults))(
+      "%s after the first text, where it ends a stream",
+      async (_, fault, before, after, i) => {
+        matrix.server.answer(() => ({ ...fault, pieces: [driver.hello, ...fault.pieces ?? []] }))
+        await inEveryStyle(i + 1, after, before.asked, (stream, { status, text }, style) => {
+          assert.deepStrictEqual({ status, text }, {
+            status: stream ? 200 : after.status,
+            text: stream ? "Hello" : ""
+          }, style)
+        }, true)
+      }
+    )
 
     it("a fault of one attempt is not seen where the next one works", async () => {
       const passing = [
