@@ -1,11 +1,12 @@
 /** The parts of a reply between its machines: text, reasoning, and serialized calls without numbers. */
 import type { JsonFields } from "../domain/json.ts"
-import type { UpstreamExtra, UpstreamUsage } from "../domain/UpstreamEvent.ts"
+import type { Original, UpstreamExtra, UpstreamUsage } from "../domain/UpstreamEvent.ts"
 
 /** A piece of text or reasoning. */
 export interface TextPart {
   readonly _tag: "Text" | "Reasoning"
   readonly text: string
+  readonly original?: Original | undefined
 }
 
 /** Start of a call; only `CallGrown` follows until its `CallOver`. `id` is the upstream's, if present. */
@@ -43,7 +44,8 @@ export type CallPart = CallBegun | CallGrown | CallOver
 /** One part of a reply. */
 export type ReplyPart = TextPart | CallPart | Ending | UpstreamExtra | UpstreamUsage
 
-export const Text = (text: string): TextPart => ({ _tag: "Text", text })
+export const Text = (text: string, original?: Original): TextPart =>
+  original === undefined ? { _tag: "Text", text } : { _tag: "Text", text, original }
 export const Reasoning = (text: string): TextPart => ({ _tag: "Reasoning", text })
 export const CallBegun = (id: string | undefined, name: string, sealed?: JsonFields): CallBegun =>
   sealed === undefined ? { _tag: "CallBegun", id, name } : { _tag: "CallBegun", id, name, sealed }

@@ -11,7 +11,8 @@ import { TextPieces } from "../domain/stream/text.ts"
 import { clear, type HoldingMachine } from "../domain/stream/transducer.ts"
 import { UpstreamExtra } from "../domain/UpstreamEvent.ts"
 import type { Sieve } from "../sieve/sieve.ts"
-import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
+import { HeldPieces } from "./HeldPieces.ts"
+import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text, type TextPart } from "./ReplyPart.ts"
 
 /** Options of one reply. */
 export interface FilterOptions {
@@ -21,15 +22,8 @@ export interface FilterOptions {
   readonly stop: StopSequences | undefined
 }
 
-/** The event of a server with a piece of text. */
-const textPiece = "response.output_text.delta"
-
 /** Events that wait for text at most; more of them do not wait. */
 const mostWaiting = 10_000
-
-const text = (piece: string, out: Array<ReplyPart>): void => {
-  if (piece !== "") out.push(Text(piece))
-}
 
 class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   readonly #sieve: Sieve | undefined
@@ -39,6 +33,8 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   readonly #strings: Array<string> = []
   readonly #stopped: Array<string> = []
   readonly #sieved: Array<SieveEvent> = []
+  /** Pieces that the sieve holds. */
+  readonly #pieces = new HeldPieces()
   /** Logprobs of the server's text were passed on. */
   #hasLogprobs = false
   /** The text is no longer the server's, so that its logprobs do not hold. */
@@ -66,13 +62,12 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     switch (part._tag) {
       case "Text":
         if (this.#sieve?.passes(part.text, this.#sieved) === false) {
+          if (!this.#inCall) this.#pieces.hold(part)
           this.#fromSieve(out)
           if (this.#content.length > 0 && !this.#holdsText) this.#release(out)
           return
         }
-        if (this.#markers !== undefined || this.#stop !== undefined) return this.#toMarkers(part.text, out)
-        out.push(part)
-        return
+        return this.#toMarkers(part, out)
       case "CallBegun":
         // A structured call of the upstream ends a call in the text before it, which is cut off unless its arguments are
         // complete: calls are serialized.
@@ -127,9 +122,8 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     if (!this.#isChanged) out.push(part)
     else if (Object.keys(rest).length > 0) out.push(UpstreamExtra(part.family, "choice", rest))
   }
-  /** An event of the server waits for the text before it. Those of a call's own text have nothing to say. */
+  /** An event of the server waits for the text before it. */
   #event(part: UpstreamExtra, out: Array<ReplyPart>): void {
-    if (this.#inCall && part.value["type"] === textPiece) return
     if (this.#holdsText && this.#content.length < mostWaiting) this.#content.push(part)
     else out.push(part)
   }
@@ -146,10 +140,13 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     if (this.#hasLogprobs && !this.#isChanged) out.push(UpstreamExtra(commonWords, "choice", { logprobs: null }))
     this.#isChanged = true
   }
-  #toStop(piece: string, out: Array<ReplyPart>): void {
-    if (this.#stop === undefined) return text(piece, out)
-    this.#stop.push(piece, this.#stopped)
-    for (const passed of this.#stopped) text(passed, out)
+  #toStop(part: TextPart, out: Array<ReplyPart>): void {
+    if (this.#stop === undefined) {
+      out.push(part)
+      return
+    }
+    this.#stop.push(part.text, this.#stopped)
+    for (const passed of this.#stopped) out.push(passed === part.text ? part : Text(passed))
     clear(this.#stopped)
     const found = this.#stop.found()
     if (found !== undefined) {
@@ -157,14 +154,18 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
       this.#finish(Ending("stop_sequence", found), out)
     }
   }
-  #unmarked(out: Array<ReplyPart>): void {
-    for (let i = 0; i < this.#strings.length && !this.#ended; i++) this.#toStop(this.#strings[i]!, out)
+  #unmarked(out: Array<ReplyPart>, part?: TextPart): void {
+    for (let i = 0; i < this.#strings.length && !this.#ended; i++) {
+      const passed = this.#strings[i]!
+      this.#toStop(passed === part?.text ? part : Text(passed), out)
+    }
     clear(this.#strings)
   }
-  #toMarkers(piece: string, out: Array<ReplyPart>): void {
-    if (this.#markers === undefined) return this.#toStop(piece, out)
-    this.#markers.push(piece, this.#strings)
-    this.#unmarked(out)
+  #toMarkers(part: TextPart, out: Array<ReplyPart>): void {
+    if (this.#ended) return
+    if (this.#markers === undefined) return this.#toStop(part, out)
+    this.#markers.push(part.text, this.#strings)
+    this.#unmarked(out, part)
   }
   /** Releases the text that markers and stop sequences hold. */
   #flush(out: Array<ReplyPart>): void {
@@ -174,7 +175,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     }
     if (this.#stop !== undefined && !this.#ended) {
       this.#stop.flush(this.#stopped)
-      for (const passed of this.#stopped) text(passed, out)
+      for (const passed of this.#stopped) out.push(Text(passed))
       clear(this.#stopped)
     }
   }
@@ -188,12 +189,13 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
       const event = this.#sieved[i]!
       switch (event._tag) {
         case "TextDelta":
-          this.#toMarkers(event.text, out)
+          this.#pieces.release(event.text, (piece) => this.#toMarkers(piece, out))
           break
         case "CallStarted":
           this.#flush(out)
           if (this.#ended) break
           this.#inCall = true
+          this.#pieces.forget()
           this.#changed(out)
           out.push(CallBegun(undefined, event.name))
           break
@@ -210,6 +212,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
       }
     }
     clear(this.#sieved)
+    if (!this.#holdsText) this.#pieces.forget()
   }
 }
 

@@ -144,7 +144,7 @@ class ReplyFinisher implements FinishMachine {
         this.#written.push(part.text)
         if (this.#mayCallInReasoning && part.text.trim() !== "") this.#leaveReasoning()
         this.#show(out)
-        out.push(Reply.TextDelta(part.text))
+        out.push(Reply.TextDelta(part.text, part.original))
         return
       case "Reasoning":
         this.#reasoning.push(part.text)

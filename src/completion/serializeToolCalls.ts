@@ -12,6 +12,7 @@ import { ObjectScan } from "../domain/stream/ObjectScan.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import type {
+  Original,
   UpstreamCall,
   UpstreamEvent,
   UpstreamExtra,
@@ -92,9 +93,12 @@ interface WaitingCall {
 interface WaitingText {
   readonly _tag: "UpstreamText" | "UpstreamReasoning"
   readonly text: TextPieces
+  /** Text with an original is one piece. */
+  readonly original: Original | undefined
 }
 
-const textPart = (tag: WaitingText["_tag"], text: string) => tag === "UpstreamText" ? Text(text) : Reasoning(text)
+const textPart = (tag: WaitingText["_tag"], text: string, original: Original | undefined) =>
+  tag === "UpstreamText" ? Text(text, original) : Reasoning(text)
 
 class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
   #ended = false
@@ -203,19 +207,20 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
   /** Text and reasoning wait while a call is open. */
   #textual(event: UpstreamText | UpstreamReasoning, out: Array<ReplyPart>): void {
     if (event.text === "") return
+    const original = event._tag === "UpstreamText" ? event.original : undefined
     if (this.#open === undefined && this.#turn === this.#waiting.length) {
-      out.push(textPart(event._tag, event.text))
+      out.push(textPart(event._tag, event.text, original))
       return
     }
     this.#waitingChars += event.text.length
     const last = this.#waiting[this.#waiting.length - 1]
-    if (last?._tag === event._tag && this.#turn < this.#waiting.length) {
+    if (last?._tag === event._tag && this.#turn < this.#waiting.length && (last.original ?? original) === undefined) {
       last.text.push(event.text)
       return
     }
     const text = new TextPieces()
     text.push(event.text)
-    this.#waiting.push({ _tag: event._tag, text })
+    this.#waiting.push({ _tag: event._tag, text, original })
     this.#advance(out)
   }
 
@@ -244,7 +249,7 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
       else if (next._tag === "UpstreamExtra") out.push(next)
       else {
         this.#waitingChars -= next.text.length
-        out.push(textPart(next._tag, next.text.toString()))
+        out.push(textPart(next._tag, next.text.toString(), next.original))
       }
     }
     this.#waiting = []

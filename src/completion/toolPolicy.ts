@@ -86,7 +86,12 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
           return
         case "TextDelta":
           if (shown > 0) out.push(event)
-          else heldText.push(event.text)
+          else if (event.original === undefined) heldText.push(event.text)
+          else {
+            holdText()
+            held.push(event)
+            heldFields += event.text.length + JSON.stringify(event.original.value).length
+          }
           return
         case "ReplyExtra":
         case "UsageReported":

@@ -9,6 +9,7 @@
 import type { JsonFields } from "./json.ts"
 import { type ExtraPlace, isContentPlace } from "./replyExtras.ts"
 import type { Usage } from "./units.ts"
+import type { Original } from "./UpstreamEvent.ts"
 import type { FamilyName } from "./VendorFields.ts"
 
 export type { Usage }
@@ -23,6 +24,8 @@ export interface ReasoningDelta {
 export interface TextDelta {
   readonly _tag: "TextDelta"
   readonly text: string
+  /** The server's event, if the text is all of it that is text. */
+  readonly original?: Original | undefined
 }
 
 /** A tool call whose form and name are certain. `index` counts from 0 in text order; `id` is unique within the reply. */
@@ -99,7 +102,8 @@ export type ReplyEvent = ReasoningDelta | SieveEvent | ReplyExtra | UsageReporte
 
 /** Constructors. */
 export const ReasoningDelta = (text: string): ReasoningDelta => ({ _tag: "ReasoningDelta", text })
-export const TextDelta = (text: string): TextDelta => ({ _tag: "TextDelta", text })
+export const TextDelta = (text: string, original?: Original): TextDelta =>
+  original === undefined ? { _tag: "TextDelta", text } : { _tag: "TextDelta", text, original }
 export const CallStarted = (index: number, id: string, name: string, sealed?: JsonFields): CallStarted =>
   sealed === undefined
     ? { _tag: "CallStarted", index, id, name }

@@ -20,6 +20,17 @@ export interface PartialUsage {
   readonly details?: UsageDetails | undefined
 }
 
+/**
+ * An event of a server as it came, for clients of the server's contract. An event that has one says nothing else than the original: what
+ * changes an event leaves its original out.
+ *
+ * A piece of text stands in the event, and not in its original: pieces that differ in nothing else may share one.
+ */
+export interface Original {
+  readonly contract: FamilyName
+  readonly value: JsonFields
+}
+
 /** A piece of the reasoning trace. */
 export interface UpstreamReasoning {
   readonly _tag: "UpstreamReasoning"
@@ -30,6 +41,7 @@ export interface UpstreamReasoning {
 export interface UpstreamText {
   readonly _tag: "UpstreamText"
   readonly text: string
+  readonly original?: Original | undefined
 }
 
 /** A piece of a structured call, from an upstream with a native tool interface. `id` and `name` are set once known. */
@@ -77,7 +89,8 @@ export type UpstreamEvent =
   | UpstreamFinish
 
 export const UpstreamReasoning = (text: string): UpstreamReasoning => ({ _tag: "UpstreamReasoning", text })
-export const UpstreamText = (text: string): UpstreamText => ({ _tag: "UpstreamText", text })
+export const UpstreamText = (text: string, original?: Original): UpstreamText =>
+  original === undefined ? { _tag: "UpstreamText", text } : { _tag: "UpstreamText", text, original }
 export const UpstreamCall = (
   index: number,
   id: string | undefined,

@@ -69,7 +69,7 @@ describe("serializeToolCalls", () => {
               ? [named(""), ...[first, ...rest].map(delta)]
               : [named(first), ...rest.map(delta)]
           }),
-          pieces(text, textSizes).map(UpstreamText)
+          pieces(text, textSizes).map((piece) => UpstreamText(piece))
         ], picks)
         const named = events.flatMap((event) =>
           event._tag === "UpstreamCall" && event.name !== undefined ? [event.name] : []
@@ -124,9 +124,9 @@ describe("filterText", () => {
       const among = [Reasoning("hm"), CallBegun("i", "n"), CallGrown("{}"), CallOver(true, "{}")]
       const whole = run(filter, [Text(before), ...among, Text(after), Ending("stop")])
       const cut = run(filter, [
-        ...pieces(before, cuts).map(Text),
+        ...pieces(before, cuts).map((piece) => Text(piece)),
         ...among,
-        ...pieces(after, cuts).map(Text),
+        ...pieces(after, cuts).map((piece) => Text(piece)),
         Ending("stop")
       ])
       assert.deepStrictEqual(joined(cut), joined(whole))

@@ -7,7 +7,7 @@
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
-import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
+import type { FinishReason, ReplyEvent, ReplyExtra, TextDelta, Usage } from "../../domain/ReplyEvent.ts"
 import { responseOfItem } from "./ids.ts"
 import { responseError, usageFields } from "./responseText.ts"
 
@@ -53,13 +53,16 @@ interface OpenMessage {
   part: JsonFields | undefined
 }
 
+/** A piece of text that is not as the server sent it, at the place of another event. */
+const pieceAt = (place: JsonFields, delta: string): JsonFields => {
+  const { annotations: _a, item: _i, part: _p, sequence_number: _s, ...at } = place as { readonly [name: string]: Json }
+  return { ...at, type: "response.output_text.delta", delta, logprobs: [] }
+}
+
 /** The parts of a message, with the text that was shown. */
 const contentOf = ({ texts }: OpenMessage) =>
   [...texts].toSorted(([a], [b]) => a - b)
     .map(([, text]) => ({ type: "output_text", text, annotations: [], logprobs: [] }))
-
-/** Pieces of text that wait for their words at most. What may become a call is shorter; longer ones are shown as one. */
-const mostPieces = 10_000
 
 /** Events that wait for the words of a message at most: then it is shown without. */
 const mostWaiting = 1_000
@@ -74,9 +77,6 @@ const stringOf = (value: Json | undefined): string => typeof value === "string" 
 const fieldsOf = (value: Json | undefined): JsonFields => isRecord(value) ? value as JsonFields : {}
 
 const listOf = (value: Json | undefined): ReadonlyArray<Json> => Array.isArray(value) ? value : []
-
-/** True for text that ends within a character. */
-const isCut = (text: string): boolean => /[\ud800-\udbff]$/.test(text)
 
 const textOfPart = (part: Json): string =>
   isRecord(part) && part["type"] === "output_text" ? stringOf((part as JsonFields)["text"]) : ""
@@ -152,12 +152,8 @@ export class NativeReply {
   /** The items that are open, by the server's index and by their id. */
   readonly #items = new Map<Json, OpenItem>()
   #message: OpenMessage | undefined
-  /** Pieces of text whose words have not come yet. */
-  #pieces: Array<JsonFields> = []
   /** The ids of the server's calls, whose events are the server's own. */
   readonly #calls = new Set<string>()
-  /** Half a character that was shown with its piece, before its other half is known. */
-  #ahead = ""
   #inOwnCall = false
   /** The output is not the server's. */
   #isChanged = false
@@ -173,10 +169,7 @@ export class NativeReply {
   take({ at, value }: ReplyExtra, out: Array<string>): void {
     const type = stringOf(value["type"])
     if (at === "response") return this.#about(type, value, out)
-    if (at === "event") {
-      if (type === "response.output_text.delta" && value["delta"] !== "") return this.#piece(value, out)
-      return this.#emit(value, out)
-    }
+    if (at === "event") return this.#emit(value, out)
     switch (type) {
       case "response.output_item.added":
         return this.#added(value, out)
@@ -189,11 +182,11 @@ export class NativeReply {
     }
   }
 
-  /** Takes an event of the gateway's, which says the same as those of the server, or what the server does not say. */
+  /** Takes an event of the gateway's: a piece of text, what says the same as events of the server, or what the server does not say. */
   push(event: ReplyEvent, out: Array<string>): void {
     switch (event._tag) {
       case "TextDelta":
-        return this.#text(event.text, out)
+        return this.#text(event, out)
       case "CallStarted":
         if (this.#calls.has(event.id)) return
         this.#cut(out)
@@ -295,7 +288,7 @@ export class NativeReply {
     if (message !== undefined && this.#isWithin(message, event)) {
       if (message.isCut) {
         // The message has ended for the caller. What the model refuses by is text of the one that follows.
-        if (event["type"] === "response.refusal.delta") this.#text(stringOf(event["delta"]), out)
+        if (event["type"] === "response.refusal.delta") this.#ownText(stringOf(event["delta"]), out)
         return
       }
       this.#show(message, out)
@@ -340,16 +333,6 @@ export class NativeReply {
     if (name !== undefined && isNamed === true) written["name"] ??= name
   }
 
-  #piece(event: JsonFields, out: Array<string>): void {
-    const message = this.#message
-    if (message === undefined || !this.#isWithin(message, event)) {
-      if (message !== undefined) this.#show(message, out)
-      // Some servers begin a message by its first piece.
-      this.#message = this.#opened({}, event, undefined)
-    } else message.place = event
-    if (this.#message?.isCut === false && this.#pieces.length < mostPieces) this.#pieces.push(event)
-  }
-
   #opened(item: JsonFields, event: JsonFields, waiting: Array<JsonFields> | undefined): OpenMessage {
     return {
       index: numberOf(event["output_index"]),
@@ -383,7 +366,6 @@ export class NativeReply {
     }
     if (item["type"] !== "message") return this.#write(event, out)
     if (this.#message?.isCut === false) this.#show(this.#message, out)
-    this.#pieces = []
     this.#message = this.#opened(item, event, [event])
   }
 
@@ -459,60 +441,36 @@ export class NativeReply {
     }
   }
 
-  #text(text: string, out: Array<string>): void {
-    const message = this.#message
-    if (message === undefined || message.isCut) {
-      const all = this.#blank + text
-      this.#blank = all.trim() === "" ? all : ""
-      if (this.#blank === "") this.#shifted((own) => own.text(all, out))
-      return
-    }
+  #text({ original, text }: TextDelta, out: Array<string>): void {
+    const message = this.#messageOf(original?.value, out)
+    if (message === undefined || message.isCut) return this.#ownText(text, out)
     const part = numberOf(message.place["content_index"]) ?? 0
     message.texts.set(part, (message.texts.get(part) ?? "") + text)
     if (message.waiting !== undefined && text.trim() !== "") this.#show(message, out)
-    for (const event of this.#wordsOf(text, message)) {
-      if (message.waiting === undefined) this.#write(event, out)
-      else message.waiting.push(event)
-    }
-    if ((message.waiting?.length ?? 0) > mostWaiting) this.#show(message, out)
+    const event = original === undefined ? pieceAt(message.place, text) : { ...original.value, delta: text }
+    if (message.waiting === undefined) return this.#write(event, out)
+    message.waiting.push(event)
+    if (message.waiting.length > mostWaiting) this.#show(message, out)
   }
 
-  /** The events of a piece of text: the server's own, as far as their pieces are the same. */
-  #wordsOf(text: string, { place }: OpenMessage): ReadonlyArray<JsonFields> {
-    const pieces = this.#pieces
-    const found: Array<JsonFields> = []
-    let rest = text.startsWith(this.#ahead) ? text.slice(this.#ahead.length) : text
-    this.#ahead = ""
-    while (rest !== "") {
-      const [first] = pieces
-      const delta = stringOf(first?.["delta"])
-      if (first === undefined || (!rest.startsWith(delta) && !delta.startsWith(rest))) {
-        // Something of the text was taken away.
-        pieces.length = 0
-        const { annotations: _a, item: _i, part: _p, ...at } = first ?? place as JsonFields & {
-          readonly annotations?: Json
-          readonly item?: Json
-          readonly part?: Json
-        }
-        found.push({ ...at, type: "response.output_text.delta", delta: rest, logprobs: [] })
-        return found
-      }
-      if (rest.startsWith(delta)) {
-        pieces.shift()
-        found.push(first)
-        rest = rest.slice(delta.length)
-      } else if (delta.length === rest.length + 1 && isCut(delta)) {
-        pieces.shift()
-        found.push(first)
-        this.#ahead = delta.slice(-1)
-        rest = ""
-      } else {
-        found.push({ ...first, delta: rest, logprobs: [] })
-        pieces[0] = { ...first, delta: delta.slice(rest.length) }
-        rest = ""
-      }
+  /** The message of a piece of text. */
+  #messageOf(piece: JsonFields | undefined, out: Array<string>): OpenMessage | undefined {
+    const message = this.#message
+    if (piece === undefined) return message
+    if (message !== undefined && this.#isWithin(message, piece)) {
+      message.place = piece
+      return message
     }
-    return found
+    if (message !== undefined) this.#show(message, out)
+    // Some servers begin a message by its first piece.
+    return this.#message = this.#opened({}, piece, undefined)
+  }
+
+  /** Text that is in no message of the server. */
+  #ownText(text: string, out: Array<string>): void {
+    const all = this.#blank + text
+    this.#blank = all.trim() === "" ? all : ""
+    if (this.#blank === "") this.#shifted((own) => own.text(all, out))
   }
 
   /** Ends the open message before a call in its text. A message without words is left out. */
@@ -520,8 +478,6 @@ export class NativeReply {
     const { own } = this.#options
     own.closeText(out)
     const message = this.#message
-    this.#pieces = []
-    this.#ahead = ""
     if (message === undefined || message.isCut) return
     message.isCut = true
     if (message.waiting !== undefined) {

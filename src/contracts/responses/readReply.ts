@@ -1,8 +1,9 @@
 /**
  * From the events of a Responses server to upstream events.
  *
- * For callers of the same contract each event also passes as the server sent it (`EventPlace`), directly before the upstream events that say
- * the same. A whole response becomes the events of which a server would make it.
+ * For callers of the same contract each event also passes as the server sent it: a piece of text as the original of its text, any other
+ * event directly before the upstream events that say the same (`EventPlace`). A whole response becomes the events of which a server would
+ * make it.
  */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { quotaEvent } from "../../domain/quota.ts"
@@ -10,6 +11,7 @@ import type { EventPlace } from "../../domain/replyExtras.ts"
 import type { SseEvent } from "../../domain/stream/sse.ts"
 import { WholeCharacters } from "../../domain/stream/text.ts"
 import {
+  type Original,
   UpstreamCall,
   type UpstreamEvent,
   UpstreamExtra,
@@ -56,6 +58,9 @@ interface Item {
 
 /** The most items that are followed at the same time. A server has few open. */
 const mostOpen = 1_024
+
+/** The event with a piece of a message's text. */
+const textPiece = "response.output_text.delta"
 
 /** How deep an event may be nested, which repeats the schemas of the request. */
 const deepest = 256
@@ -209,6 +214,7 @@ class EventDecoder implements ChunkDecoder {
     if (type === "response.output_item.added" && isRecord(item)) this.#count++
     // A piece that a server sends whole at its end is a piece all the same, and comes before the end.
     this.#beforeEnd(type, event, out)
+    if (type === textPiece) return this.#textPiece(event, out)
     this.#pass(type, event, out)
     if (isRecord(item)) {
       if (type === "response.output_item.added") this.#started(event, item, out)
@@ -222,10 +228,27 @@ class EventDecoder implements ChunkDecoder {
   }
 
   #pass(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
-    if (!this.#passes) return
-    if (!isShallow(event, deepest)) return this.#fail({ kind: "malformed", message: "an event is nested too deeply" })
-    const kept = (event["type"] === type ? event : { ...event, type }) as JsonFields
-    out.push(UpstreamExtra("responses", placeOf(type, event), kept))
+    const original = this.#original(type, event)
+    if (original !== undefined) out.push(UpstreamExtra(original.contract, placeOf(type, event), original.value))
+  }
+
+  #original(type: string, event: JsonRecord): Original | undefined {
+    if (!this.#passes) return undefined
+    if (isShallow(event, deepest)) {
+      return { contract: "responses", value: (event["type"] === type ? event : { ...event, type }) as JsonFields }
+    }
+    this.#fail({ kind: "malformed", message: "an event is nested too deeply" })
+    return undefined
+  }
+
+  #textPiece(event: JsonRecord, out: Array<UpstreamEvent>): void {
+    const { logprobs } = event
+    const piece = asString(event["delta"])
+    if (!this.#passes && Array.isArray(logprobs) && logprobs.length > 0) {
+      out.push(UpstreamExtra("openai", "choice", { logprobs: { content: logprobs as ReadonlyArray<Json> } }))
+    }
+    if (piece === undefined) this.#pass(textPiece, event, out)
+    else this.#text(this.#itemAt(event), piece, out, this.#original(textPiece, event))
   }
 
   #response(named: string, event: JsonRecord, response: JsonRecord, out: Array<UpstreamEvent>): void {
@@ -315,21 +338,22 @@ class EventDecoder implements ChunkDecoder {
       if (rest !== "") this.#say(rest, out)
     }
     if (item.hasContent) return
-    if (type === "response.output_text.done") this.#text(item, asString(event["text"]), out)
+    if (type === "response.output_text.done") this.#text(item, asString(event["text"]) ?? "", out)
     if (!isItem || item.type !== "message") return
     const parts = listOf(isRecord(event["item"]) ? event["item"]["content"] : undefined)
     this.#text(item, parts.map(({ text }) => asString(text) ?? "").join(""), out)
   }
 
-  #text(item: Item, piece: string | undefined, out: Array<UpstreamEvent>): void {
-    const text = piece === undefined ? "" : item.characters.take(piece)
+  /** Some servers begin a message by its first piece, without an item. A piece that passes as it is may end within a character. */
+  #text(item: Item | undefined, piece: string, out: Array<UpstreamEvent>, original?: Original): void {
+    const text = original === undefined ? item?.characters.take(piece) ?? piece : piece
     if (text === "") return
-    item.hasContent = true
-    this.#say(text, out)
+    if (item !== undefined) item.hasContent = true
+    this.#say(text, out, original)
   }
 
-  #say(text: string, out: Array<UpstreamEvent>): void {
-    if (this.#inline === undefined) out.push(UpstreamText(text))
+  #say(text: string, out: Array<UpstreamEvent>, original?: Original): void {
+    if (this.#inline === undefined) out.push(UpstreamText(text, original))
     else this.#inline.push(text, out)
   }
 
@@ -350,17 +374,6 @@ class EventDecoder implements ChunkDecoder {
     const item = this.#itemAt(event)
     const delta = asString(event["delta"])
     switch (type) {
-      case "response.output_text.delta": {
-        const { logprobs } = event
-        if (!this.#passes && Array.isArray(logprobs) && logprobs.length > 0) {
-          out.push(UpstreamExtra("openai", "choice", { logprobs: { content: logprobs as ReadonlyArray<Json> } }))
-        }
-        // Some servers begin a message by its first piece.
-        if (item === undefined) {
-          if (delta !== undefined) this.#say(delta, out)
-        } else this.#text(item, delta, out)
-        return
-      }
       case "response.output_text.annotation.added": {
         const { annotation } = event
         if (this.#passes || !isRecord(annotation)) return
