@@ -21,27 +21,22 @@ export class HeldPieces {
 
   /** Passes text on by pieces: whole ones as they came, and parts of others. */
   release(text: string, each: (piece: TextPart) => void): void {
-    let from = 0
-    while (from < text.length) {
-      const piece = this.#pieces[this.#first]
-      const to = piece === undefined ? text.length : Math.min(text.length, from + piece.text.length - this.#passed)
-      each(to - from === piece?.text.length ? piece : Text(text.slice(from, to)))
-      if (piece !== undefined) this.#pass(piece, to - from)
-      from = to
+    let rest = text
+    while (rest !== "" && this.#first < this.#pieces.length) {
+      const piece = this.#pieces[this.#first]!
+      const part = rest.slice(0, piece.text.length - this.#passed)
+      each(part.length === piece.text.length ? piece : Text(part))
+      this.#passed = (this.#passed + part.length) % piece.text.length
+      if (this.#passed === 0) this.#first++
+      rest = rest.slice(part.length)
     }
+    if (rest !== "") each(Text(rest))
   }
 
   /** The machine holds nothing, or has taken some of the text away. */
   forget(): void {
     clear(this.#pieces)
     this.#first = 0
-    this.#passed = 0
-  }
-
-  #pass({ text }: TextPart, count: number): void {
-    this.#passed += count
-    if (this.#passed < text.length) return
-    this.#first++
     this.#passed = 0
   }
 }

@@ -108,8 +108,9 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
       if (!this.#ended) out.push(part)
       return
     }
-    if (part.at === "event") return this.#event(part, out)
-    if (isOrderedPlace(part.at) && this.#inCall) {
+    // What the server says beside the text waits for the text before it; an event also for text that may become a call.
+    const waits = part.at === "event" ? this.#holdsText : isOrderedPlace(part.at) && this.#inCall
+    if (waits && this.#content.length < mostWaiting) {
       this.#content.push(part)
       return
     }
@@ -122,12 +123,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     if (!this.#isChanged) out.push(part)
     else if (Object.keys(rest).length > 0) out.push(UpstreamExtra(part.family, "choice", rest))
   }
-  /** An event of the server waits for the text before it. */
-  #event(part: UpstreamExtra, out: Array<ReplyPart>): void {
-    if (this.#holdsText && this.#content.length < mostWaiting) this.#content.push(part)
-    else out.push(part)
-  }
-  /** Text waits that may become a call. What the server says beside it waits with it. */
+  /** Text is held that may become a call. */
   get #holdsText(): boolean {
     return this.#inCall || (this.#sieve?.held ?? 0) > 0
   }

@@ -8,7 +8,7 @@ import type { JsonFields } from "../domain/json.ts"
 import { collectSeals } from "../domain/makers.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
-import { ExtraFold, isContentPlace, isEventPlace } from "../domain/replyExtras.ts"
+import { ExtraFold, isContentPlace } from "../domain/replyExtras.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import { mostTokens } from "../domain/units.ts"
 import type { PartialUsage, UpstreamExtra } from "../domain/UpstreamEvent.ts"
@@ -61,7 +61,7 @@ interface Call {
   items?: ReadonlyArray<JsonFields>
 }
 
-/** Events of a server that wait for its first item at most: then the reply is shown without one. */
+/** Extra fields and events that wait for something to show at most. */
 const mostBefore = 1_000
 
 const noCall: Call = { id: "", name: "" }
@@ -201,25 +201,17 @@ class ReplyFinisher implements FinishMachine {
   }
   #extra(part: UpstreamExtra, out: Array<ReplyEvent>): void {
     const { at, family, value } = part
-    if (isEventPlace(at)) return this.#event(part, out)
-    if (isContentPlace(at)) return this.#content(part, out)
+    if (at === "item") this.#keepSeals(value)
+    else if (isContentPlace(at)) return this.#content(part, out)
     if (at === "reasoning") {
       const kept = contracts[family].keptReasoning(value)
       if (kept?._tag === "Details") this.#keepDetails(kept.fields)
       else if (kept?._tag === "Item") this.#keepItem(kept.item)
       if (!this.#options.showReasoning) return
     }
+    // An item shows the reply. What the server says before its first item waits for it.
+    if (at === "item" || (this.#extras?.length ?? 0) >= mostBefore) this.#show(out)
     if (this.#hasShown) out.push(Reply.ReplyExtra(family, at, value))
-    else {
-      this.#extras ??= []
-      this.#extras.push(part)
-    }
-  }
-  /** An item shows the reply. What the server says before its first item waits for it. */
-  #event(part: UpstreamExtra, out: Array<ReplyEvent>): void {
-    if (part.at === "item") this.#keepSeals(part.value)
-    if (part.at === "item" || (this.#extras?.length ?? 0) >= mostBefore) this.#show(out)
-    if (this.#hasShown) out.push(Reply.ReplyExtra(part.family, part.at, part.value))
     else {
       this.#extras ??= []
       this.#extras.push(part)

@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { chunkDecoder } from "../../src/contracts/chat/readReply.ts"
 import { chunkDecoder as generateDecoder } from "../../src/contracts/generate/readReply.ts"
 import { eventDecoder } from "../../src/contracts/messages/readReply.ts"
+import { eventDecoder as responsesDecoder } from "../../src/contracts/responses/readReply.ts"
 import { unknownNames } from "../../src/contracts/shared/chatThinking.ts"
 import type { ChunkDecoder } from "../../src/contracts/shared/ChunkDecoder.ts"
 import { RepeatedEvents } from "../../src/contracts/shared/RepeatedEvents.ts"
@@ -27,6 +28,10 @@ const openai = (form: Server["form"]): Server => ({
   form
 })
 const messages = (form: Server["form"]): Server => ({ decoder: (Reader) => eventDecoder(Reader), form })
+const responses = (form: Server["form"], passesEvents = false): Server => ({
+  decoder: (Reader) => responsesDecoder({ passesEvents }, Reader),
+  form
+})
 const generate = (form: Server["form"]): Server => ({ decoder: (Reader) => generateDecoder(Reader), form })
 
 const chunk = (delta: object, more: object = {}) => ({
@@ -35,6 +40,19 @@ const chunk = (delta: object, more: object = {}) => ({
   model: "m",
   choices: [{ index: 0, delta, logprobs: null, finish_reason: null }],
   ...more
+})
+
+const added = { type: "response.output_item.added", output_index: 0, item: { type: "message", id: "msg_0" } }
+
+const delta = (piece: string, i: number) => ({
+  type: "response.output_text.delta",
+  sequence_number: i,
+  item_id: "msg_0",
+  output_index: 0,
+  content_index: 0,
+  delta: piece,
+  logprobs: [],
+  obfuscation: "x".repeat(i % 7)
 })
 
 const servers: Readonly<Record<string, Server>> = {
@@ -87,6 +105,17 @@ const servers: Readonly<Record<string, Server>> = {
       ? { type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "t", name: "f", input: {} } }
       : { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: text } }
   ),
+  responses: responses(delta),
+  "responses, for a caller of the contract": responses((piece, i) => i === 0 ? added : delta(piece, i), true),
+  "responses, with log probabilities": responses((piece, i) => ({
+    ...delta(piece, i),
+    logprobs: i % 3 === 0 ? [] : [{ token: piece, logprob: -1 }]
+  })),
+  "responses, of two messages": responses((piece, i) =>
+    i < 2
+      ? { ...added, output_index: i, item: { type: "message", id: `msg_${i}` } }
+      : { ...delta(piece, i), item_id: `msg_${i % 5 < 3 ? 0 : 1}`, output_index: i % 5 < 3 ? 0 : 1 }
+  ),
   generate: generate((text) => ({
     candidates: [{ content: { parts: [{ text }], role: "model" }, index: 0 }],
     modelVersion: "m"
@@ -124,6 +153,13 @@ const piece = fc.oneof(
   )
 )
 
+/** An event without what its original has only of one of the pieces that share it. */
+const shared = (event: UpstreamEvent) => {
+  if (event._tag !== "UpstreamText" || event.original === undefined) return event
+  const { delta: _d, obfuscation: _o, sequence_number: _s, ...value } = event.original.value as Record<string, unknown>
+  return { ...event, original: { ...event.original, value } }
+}
+
 /** All that a decoder says of a stream. */
 const decoded = (decoder: ChunkDecoder, texts: ReadonlyArray<string>, event?: string) => {
   const out: Array<UpstreamEvent> = []
@@ -132,7 +168,7 @@ const decoded = (decoder: ChunkDecoder, texts: ReadonlyArray<string>, event?: st
     return [out.length, decoder.finishing(), decoder.done(), decoder.failure()?.kind]
   })
   decoder.end(out)
-  return { out, states, failure: decoder.failure() }
+  return { out: out.map(shared), states, failure: decoder.failure() }
 }
 
 const assertSame = ({ decoder }: Server, texts: ReadonlyArray<string>) => {
@@ -189,7 +225,14 @@ describe("of a reply in pieces", () => {
     return parses
   }
 
-  it.each(["openai", "messages", "generate"])("few events are parsed (%s)", (name) => {
+  it.each([
+    "openai",
+    "openai, with padding",
+    "messages",
+    "responses",
+    "responses, for a caller of the contract",
+    "generate"
+  ])("few events are parsed (%s)", (name) => {
     assert.isAtMost(parsesOf(name, 200), 5)
   })
 

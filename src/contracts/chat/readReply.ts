@@ -109,6 +109,9 @@ export const pieceOf = (value: unknown): Piece<typeof pieceFields[number]> | und
   return piece
 }
 
+/** Padding, by which OpenAI hides the length of pieces. */
+const padding = /"(obfuscation)": ?"[^"\\]*"/g
+
 /** The stop sequence that ended the reply, if the server reports it: vLLM by one name, SGLang by another. */
 const matchedStop = (choice: JsonRecord, stop: ReadonlyArray<string>): string | undefined =>
   stop.find((sequence) => sequence === choice["stop_reason"] || sequence === choice["matched_stop"])
@@ -139,7 +142,7 @@ export const chunkDecoder = (
   /** Held parts of characters of calls whose arguments were cut within one. */
   let cutArguments: Map<number, WholeCharacters> | undefined
   const extras = new Extras()
-  const repeated = new Reader(pieceOf)
+  const repeated = new Reader(pieceOf, padding)
   /** The last usage, as the server wrote it. */
   let lastUsage: JsonRecord | undefined
   /** The service tier that the server has named last. */

@@ -8,22 +8,30 @@
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import type { FinishReason, ReplyEvent, ReplyExtra, TextDelta, Usage } from "../../domain/ReplyEvent.ts"
+import type { Original } from "../../domain/UpstreamEvent.ts"
 import { responseOfItem } from "./ids.ts"
-import { responseError, usageFields } from "./responseText.ts"
+import { inProgressText, type RenderOptions, responseError, type ResponseInfo, usageFields } from "./responseText.ts"
 
-/** What the gateway's own renderer does for items that the server does not have. */
+/** The gateway's own renderer, for items that the server does not have. */
 export interface OwnItems {
   /** The text of a message of the gateway's own. */
   readonly text: (text: string, out: Array<string>) => void
   readonly closeText: (out: Array<string>) => void
   /** The events of a call. */
   readonly call: (event: ReplyEvent, out: Array<string>) => void
+}
+
+/** What the items of the server and those of the gateway have in common. */
+export interface ReplySoFar {
+  /** The id of the response: the gateway's own, or the server's. */
+  id: string
+  /** Events so far. */
+  events: number
+  /** Items started so far; an item that is cut off counts too, though the output leaves it out. */
+  items: number
   /** The items so far, as JSON text. */
   readonly output: Array<string>
-  /** The index of the next item. */
-  nextIndex: number
-  /** The id of the response. */
-  id: string
+  isFinal: boolean
 }
 
 /** An item of the server that is open. */
@@ -51,13 +59,26 @@ interface OpenMessage {
   isCut: boolean
   /** A part is open. */
   part: JsonFields | undefined
+  /** The frame of the last piece of text, for pieces with the same original: what stands around its text and its number. */
+  frame: { readonly of: Original; readonly parts: ReadonlyArray<string> } | undefined
 }
+
+/** Strings in the place of a piece's text and number, and where they are in a frame. */
+const marks = { text: "\0text", number: "\0number" }
+const places = /"\\u0000(text|number)"/
 
 /** A piece of text that is not as the server sent it, at the place of another event. */
 const pieceAt = (place: JsonFields, delta: string): JsonFields => {
   const { annotations: _a, item: _i, part: _p, sequence_number: _s, ...at } = place as { readonly [name: string]: Json }
   return { ...at, type: "response.output_text.delta", delta, logprobs: [] }
 }
+
+/** An element with the text that was shown; the element itself if that is the server's. */
+const withText = (element: JsonFields, text: string): JsonFields =>
+  element["text"] === text ? element : { ...element, text, logprobs: [] }
+
+const shownPart = (part: Json, text: string): Json =>
+  fieldsOf(part)["type"] === "output_text" ? withText(fieldsOf(part), text) : part
 
 /** The parts of a message, with the text that was shown. */
 const contentOf = ({ texts }: OpenMessage) =>
@@ -108,32 +129,17 @@ const inInput: ReadonlyMap<string, boolean> = new Map([
   ["response.function_call_arguments.done", true]
 ])
 
-export interface NativeOptions {
-  /** The model's name that was asked for, and the response that the request continues. */
-  readonly model: string
-  readonly previousId: string | undefined
-  /** Unix seconds. */
-  readonly createdAt: number
-  /** The response before its first event as JSON text, for servers that do not send it. */
-  readonly inProgress: () => string
-  /** The clock's milliseconds. */
-  readonly now: () => number
-  /** The number of the next event. */
-  readonly nextNumber: () => number
-  readonly own: OwnItems
-  /** Receives the first response object of the reply, before its frame is rendered. */
-  readonly begun: (body: string, id: string) => void
-  /** Receives the last response object, with the ids of the server's items. */
-  readonly finalized: (body: string, id: string, items: ReadonlyArray<string>, isHeld: boolean) => void
-}
-
-const isFinalType = (type: string): boolean =>
-  type === "response.completed" || type === "response.incomplete" || type === "response.failed" ||
-  type === "response.cancelled" || type === "error"
+const finalTypes: ReadonlySet<string> = new Set([
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+  "response.cancelled",
+  "error"
+])
 
 /** The status of the response that an event of this type has. */
 const statusOf = (type: string): string =>
-  isFinalType(type) && type !== "error" ? type.slice("response.".length) : "in_progress"
+  finalTypes.has(type) && type !== "error" ? type.slice("response.".length) : "in_progress"
 
 const incompleteReasons: { readonly [Reason in FinishReason]?: string } = {
   length: "max_output_tokens",
@@ -142,7 +148,10 @@ const incompleteReasons: { readonly [Reason in FinishReason]?: string } = {
 
 /** Renders one reply. */
 export class NativeReply {
-  readonly #options: NativeOptions
+  readonly #info: ResponseInfo
+  readonly #options: RenderOptions
+  readonly #reply: ReplySoFar
+  readonly #own: OwnItems
   /** The response as the server described it last. */
   #response: JsonFields = {}
   #last: JsonFields | undefined
@@ -161,8 +170,11 @@ export class NativeReply {
   #blank = ""
   #usage: Usage | undefined
 
-  constructor(options: NativeOptions) {
+  constructor(info: ResponseInfo, options: RenderOptions, reply: ReplySoFar, own: OwnItems) {
+    this.#info = info
     this.#options = options
+    this.#reply = reply
+    this.#own = own
   }
 
   /** Takes an event of the server. */
@@ -227,7 +239,7 @@ export class NativeReply {
   }
 
   #about(type: string, event: JsonFields, out: Array<string>): void {
-    if (isFinalType(type)) {
+    if (finalTypes.has(type)) {
       this.#last = event
       return
     }
@@ -240,20 +252,20 @@ export class NativeReply {
   #begin(type: string, out: Array<string>): void {
     if (this.#hasBegun) return
     this.#hasBegun = true
-    const { begun, inProgress, own } = this.#options
+    const reply = this.#reply
     const isNamed = Object.keys(this.#response).length > 0
-    if (!isNamed) this.#response = JSON.parse(inProgress()) as JsonFields
+    if (!isNamed) this.#response = JSON.parse(inProgressText(this.#info)) as JsonFields
     const id = stringOf(this.#response["id"])
-    if (id !== "") own.id = id
-    begun(JSON.stringify(this.#withOwnFields(this.#response, [])), own.id)
+    if (id !== "") reply.id = id
+    this.#options.begun?.(JSON.stringify(this.#withOwnFields(this.#response, [])), reply.id)
     if (type !== "response.created") this.#write({ type: "response.created", response: this.#response }, out)
   }
 
   /** The response by the names that its caller knows, with the contract's fields where the server leaves them out. */
   #ofCaller(response: JsonFields, status = "in_progress"): JsonFields {
-    const { createdAt, model, own, previousId } = this.#options
+    const { createdAt, model, previousId } = this.#info
     return {
-      id: own.id,
+      id: this.#reply.id,
       object: "response",
       created_at: createdAt,
       status,
@@ -267,7 +279,7 @@ export class NativeReply {
   #withOwnFields(response: JsonFields, output: ReadonlyArray<Json>, status?: string): JsonFields {
     return {
       ...this.#ofCaller(response, status),
-      id: this.#options.own.id,
+      id: this.#reply.id,
       output,
       ...(Object.hasOwn(response, "output_text") && !this.#isChanged ? {} : { output_text: outputText(output) })
     }
@@ -303,17 +315,32 @@ export class NativeReply {
   }
 
   #write(event: JsonFields, out: Array<string>): void {
-    const { nextNumber, own } = this.#options
+    this.#begin(stringOf(event["type"]), out)
+    out.push(this.#frame(event, this.#reply.events++))
+  }
+
+  #frame(event: JsonFields, number: Json): string {
     const type = stringOf(event["type"])
-    this.#begin(type, out)
     const { obfuscation: _, ...kept } = event as JsonFields & { readonly obfuscation?: Json }
     const written: { [name: string]: Json } = kept
-    written["sequence_number"] = nextNumber()
+    written["sequence_number"] = number
     this.#place(type, event, written)
     const { response } = written
     if (isRecord(response)) written["response"] = this.#ofCaller(response as JsonFields, statusOf(type))
-    if (type === "response.created") Object.assign(written, { id: own.id, status: "in_progress" })
-    out.push(`event: ${type}\ndata: ${JSON.stringify(written)}\n\n`)
+    if (type === "response.created") Object.assign(written, { id: this.#reply.id, status: "in_progress" })
+    return `event: ${type}\ndata: ${JSON.stringify(written)}\n\n`
+  }
+
+  /** Writes a piece of text as its original, of which only the text and the number are written anew. */
+  #writePiece(message: OpenMessage, of: Original, text: string, out: Array<string>): void {
+    this.#begin(stringOf(of.value["type"]), out)
+    if (message.frame?.of !== of) {
+      message.frame = { of, parts: this.#frame({ ...of.value, delta: marks.text }, marks.number).split(places) }
+    }
+    const number = this.#reply.events++
+    const [before, first, between, second, after] = message.frame.parts
+    const written = (place: string | undefined) => place === "text" ? JSON.stringify(text) : number
+    out.push(`${before}${written(first)}${between}${written(second)}${after}`)
   }
 
   /** Adds where an event is in the response, as far as the server leaves it out. */
@@ -323,7 +350,7 @@ export class NativeReply {
     const index = item?.index ?? (given === undefined ? undefined : given + this.#shift)
     const isText = inText.has(type)
     if (index !== undefined) written["output_index"] = index
-    if (index !== undefined || isText) written["response_id"] ??= this.#options.own.id
+    if (index !== undefined || isText) written["response_id"] ??= this.#reply.id
     if (isText) written["content_index"] ??= 0
     if (item === undefined || event["item"] !== undefined) return
     const { callId, id, name } = item
@@ -341,7 +368,8 @@ export class NativeReply {
       place: event,
       texts: new Map(),
       isCut: false,
-      part: undefined
+      part: undefined,
+      frame: undefined
     }
   }
 
@@ -356,11 +384,11 @@ export class NativeReply {
   #added(event: JsonFields, out: Array<string>): void {
     this.#endOwnText(out)
     const item = fieldsOf(event["item"])
-    const { own } = this.#options
+    const reply = this.#reply
     const given = numberOf(event["output_index"])
     const { call_id: callId, id, name } = item
-    const index = given === undefined ? own.nextIndex : given + this.#shift
-    own.nextIndex = Math.max(own.nextIndex, index + 1)
+    const index = given === undefined ? reply.items : given + this.#shift
+    reply.items = Math.max(reply.items, index + 1)
     for (const key of [given, id]) {
       if (key !== undefined && this.#items.size < mostItems) this.#items.set(key, { index, id, callId, name })
     }
@@ -385,18 +413,12 @@ export class NativeReply {
     if (message === undefined || !this.#isWithin(message, event)) return this.#write(event, out)
     if (message.isCut) return
     this.#show(message, out)
-    const shown = this.#shownOf(message, event)
     if (event["type"] === "response.content_part.done") message.part = undefined
-    const part = fieldsOf(event["part"])
-    if (event["text"] !== undefined && event["text"] !== shown) {
-      this.#write({ ...event, text: shown, logprobs: [] }, out)
-    } else if (part["type"] === "output_text" && part["text"] !== shown) {
-      this.#write({ ...event, part: { ...part, text: shown, logprobs: [] } }, out)
-    } else this.#write(event, out)
-  }
-
-  #shownOf({ texts }: OpenMessage, event: JsonFields): string {
-    return texts.get(numberOf(event["content_index"]) ?? 0) ?? ""
+    const text = message.texts.get(numberOf(event["content_index"]) ?? 0) ?? ""
+    const { part = null } = event
+    const shown = shownPart(part, text)
+    if (event["text"] !== undefined) this.#write(withText(event, text), out)
+    else this.#write(shown === part ? event : { ...event, part: shown }, out)
   }
 
   #done(event: JsonFields, out: Array<string>): void {
@@ -414,11 +436,11 @@ export class NativeReply {
         this.#show(message, out)
         const kept = this.#withShownText(item, message)
         this.#write(kept === item ? event : { ...event, item: kept }, out)
-        this.#options.own.output.push(JSON.stringify(kept))
+        this.#reply.output.push(JSON.stringify(kept))
       }
     } else {
       this.#write(event, out)
-      this.#options.own.output.push(JSON.stringify(item))
+      this.#reply.output.push(JSON.stringify(item))
     }
     for (const key of [index, item["id"]]) if (key !== undefined) this.#items.delete(key)
   }
@@ -426,19 +448,10 @@ export class NativeReply {
   /** The item with the text that was shown; the item itself if that is the server's. */
   #withShownText(item: JsonFields, { texts }: OpenMessage): JsonFields {
     const content = listOf(item["content"])
-    const isSame = content.every((part, i) => {
-      const fields = fieldsOf(part)
-      return fields["type"] !== "output_text" || fields["text"] === (texts.get(i) ?? "")
-    })
-    if (isSame) return item
+    const shown = content.map((part, i) => shownPart(part, texts.get(i) ?? ""))
+    if (shown.every((part, i) => part === content[i])) return item
     this.#isChanged = true
-    return {
-      ...item,
-      content: content.map((part, i) => {
-        const fields = fieldsOf(part)
-        return fields["type"] === "output_text" ? { ...fields, text: texts.get(i) ?? "", logprobs: [] } : part
-      })
-    }
+    return { ...item, content: shown }
   }
 
   #text({ original, text }: TextDelta, out: Array<string>): void {
@@ -447,6 +460,7 @@ export class NativeReply {
     const part = numberOf(message.place["content_index"]) ?? 0
     message.texts.set(part, (message.texts.get(part) ?? "") + text)
     if (message.waiting !== undefined && text.trim() !== "") this.#show(message, out)
+    if (message.waiting === undefined && original !== undefined) return this.#writePiece(message, original, text, out)
     const event = original === undefined ? pieceAt(message.place, text) : { ...original.value, delta: text }
     if (message.waiting === undefined) return this.#write(event, out)
     message.waiting.push(event)
@@ -475,14 +489,13 @@ export class NativeReply {
 
   /** Ends the open message before a call in its text. A message without words is left out. */
   #cut(out: Array<string>): void {
-    const { own } = this.#options
-    own.closeText(out)
+    this.#own.closeText(out)
     const message = this.#message
     if (message === undefined || message.isCut) return
     message.isCut = true
     if (message.waiting !== undefined) {
       this.#shift--
-      own.nextIndex--
+      this.#reply.items--
       return
     }
     const content = contentOf(message)
@@ -495,7 +508,7 @@ export class NativeReply {
     const item = { ...message.item, status: "completed", content }
     const { content_index: _c, item_id: _m, ...at } = place
     this.#write({ ...at, type: "response.output_item.done", item }, out)
-    own.output.push(JSON.stringify(item))
+    this.#reply.output.push(JSON.stringify(item))
   }
 
   #ownCall(event: ReplyEvent, out: Array<string>): void {
@@ -504,23 +517,22 @@ export class NativeReply {
 
   /** Lets the gateway's renderer make items, after which those of the server have later indexes. */
   #shifted(make: (own: OwnItems) => void): void {
-    const { own } = this.#options
-    const before = own.nextIndex
-    make(own)
-    this.#shift += own.nextIndex - before
+    const before = this.#reply.items
+    make(this.#own)
+    this.#shift += this.#reply.items - before
   }
 
   /** Ends a message of the gateway's own. */
   #endOwnText(out: Array<string>): void {
     this.#blank = ""
-    this.#options.own.closeText(out)
+    this.#own.closeText(out)
   }
 
   /** The items that were shown, and those of the last response where they are the same. */
   #output(own: ReadonlyArray<Json>): ReadonlyArray<Json> {
     return own.length > 0 && !this.#isChanged
       ? own
-      : [...this.#options.own.output.map((item) => JSON.parse(item) as Json), ...this.#unfinished()]
+      : [...this.#reply.output.map((item) => JSON.parse(item) as Json), ...this.#unfinished()]
   }
 
   /** A message that was shown without its end. */
@@ -564,7 +576,6 @@ export class NativeReply {
   }
 
   #end(type: string, response: JsonFields, out: Array<string>, isEarly = false): void {
-    const { nextNumber } = this.#options
     this.#begin(type, out)
     const own = isEarly ? [] : listOf(response["output"])
     const body = this.#finalize(response, this.#output(own), statusOf(type))
@@ -572,7 +583,7 @@ export class NativeReply {
       ? {} as JsonRecord
       : this.#last ?? {}
     const rest = JSON.stringify(more).slice(1, -1)
-    const fields = `"type":"${type}","sequence_number":${nextNumber()},"response":${body}${
+    const fields = `"type":"${type}","sequence_number":${this.#reply.events++},"response":${body}${
       rest === "" ? "" : `,${rest}`
     }`
     out.push(`event: ${type}\ndata: {${fields}}\n\n`, "data: [DONE]\n\n")
@@ -583,7 +594,8 @@ export class NativeReply {
     const ids = output.map((item) => stringOf(fieldsOf(item)["id"])).filter((id) =>
       id !== "" && responseOfItem(id) === undefined
     )
-    this.#options.finalized(body, this.#options.own.id, ids, this.#isHeld)
+    this.#reply.isFinal = true
+    this.#options.finalized(body, this.#reply.id, ids, this.#isHeld)
     return body
   }
 
@@ -592,6 +604,6 @@ export class NativeReply {
     const type = stringOf(this.#last?.["type"])
     const { id, store } = fieldsOf(this.#last?.["response"])
     return !this.#isChanged && (type === "response.completed" || type === "response.incomplete") && store === true &&
-      id === this.#options.own.id
+      id === this.#reply.id
   }
 }

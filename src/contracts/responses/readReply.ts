@@ -24,6 +24,7 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
 import { inlineReasoning } from "../shared/inlineReasoning.ts"
 import { asString, isShallow, parseJson } from "../shared/json.ts"
+import { type Piece, RepeatedEvents } from "../shared/RepeatedEvents.ts"
 import { usageOf } from "../shared/usage.ts"
 import { toolCallsOf } from "../shared/usageDetails.ts"
 import { replyErrorFacts } from "./errors.ts"
@@ -61,6 +62,20 @@ const mostOpen = 1_024
 
 /** The event with a piece of a message's text. */
 const textPiece = "response.output_text.delta"
+
+/** The number of an event, and padding that hides the length of its piece. */
+const differing = /"(sequence_number|obfuscation)": ?(?:\d+|"[^"\\]*")/g
+
+/** The piece of a message's text that is all that an event says; its kind is the item. */
+const pieceOf = (event: unknown): Piece<unknown> | undefined => {
+  if (!isRecord(event) || event["type"] !== textPiece || isRecord(event["item"]) || isRecord(event["response"])) {
+    return undefined
+  }
+  const { delta, item_id, logprobs, output_index } = event
+  return typeof delta !== "string" || delta === "" || (Array.isArray(logprobs) && logprobs.length > 0)
+    ? undefined
+    : { kind: output_index ?? item_id, text: delta }
+}
 
 /** How deep an event may be nested, which repeats the schemas of the request. */
 const deepest = 256
@@ -143,8 +158,12 @@ class EventDecoder implements ChunkDecoder {
   readonly #onThinking: EventOptions["onThinking"]
   #hasThinking = false
   readonly #budget: EventOptions["budget"]
+  readonly #repeated: RepeatedEvents<unknown>
+  /** The last piece of text that was parsed. */
+  #piece: Original | undefined
 
-  constructor({ budget, onThinking, passesEvents = false }: EventOptions) {
+  constructor({ budget, onThinking, passesEvents = false }: EventOptions, Reader: typeof RepeatedEvents) {
+    this.#repeated = new Reader(pieceOf, differing)
     this.#passes = passesEvents
     this.#inline = passesEvents ? undefined : inlineReasoning()
     this.#onThinking = onThinking
@@ -153,12 +172,18 @@ class EventDecoder implements ChunkDecoder {
 
   push({ data, event: name }: SseEvent, out: Array<UpstreamEvent>): void {
     if (this.#failed !== undefined || this.#finish !== undefined) return
+    const piece = this.#repeated.next(data)
+    // An empty piece passes as an event without text.
+    if (piece !== undefined && piece.text !== "") {
+      return this.#text(this.#items.get(piece.kind), piece.text, out, this.#piece)
+    }
     const text = data.trim()
     // Without a final event before it, the marker ends a reply that is cut off.
     if (text === "" || text === "[DONE]") return
     const value = parseJson(data)
     if (!isRecord(value)) return this.#fail({ kind: "malformed" })
     this.#take(asString(value["type"]) ?? name ?? "", value, out)
+    this.#repeated.parsed(data, value, true)
   }
 
   pushUnterminated(event: SseEvent, out: Array<UpstreamEvent>): void {
@@ -224,7 +249,7 @@ class EventDecoder implements ChunkDecoder {
       }
       return
     }
-    this.#piece(type, event, out)
+    this.#part(type, event, out)
   }
 
   #pass(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
@@ -248,7 +273,7 @@ class EventDecoder implements ChunkDecoder {
       out.push(UpstreamExtra("openai", "choice", { logprobs: { content: logprobs as ReadonlyArray<Json> } }))
     }
     if (piece === undefined) this.#pass(textPiece, event, out)
-    else this.#text(this.#itemAt(event), piece, out, this.#original(textPiece, event))
+    else this.#text(this.#itemAt(event), piece, out, this.#piece = this.#original(textPiece, event))
   }
 
   #response(named: string, event: JsonRecord, response: JsonRecord, out: Array<UpstreamEvent>): void {
@@ -370,7 +395,7 @@ class EventDecoder implements ChunkDecoder {
     out.push(UpstreamReasoning(text))
   }
 
-  #piece(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
+  #part(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
     const item = this.#itemAt(event)
     const delta = asString(event["delta"])
     switch (type) {
@@ -481,4 +506,5 @@ class EventDecoder implements ChunkDecoder {
 }
 
 /** Starts a decoder of one reply. */
-export const eventDecoder = (options: EventOptions = {}): ChunkDecoder => new EventDecoder(options)
+export const eventDecoder = (options: EventOptions = {}, Reader = RepeatedEvents): ChunkDecoder =>
+  new EventDecoder(options, Reader)

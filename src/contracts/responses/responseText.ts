@@ -29,6 +29,19 @@ export interface ResponseInfo {
   readonly serviceTier: string
 }
 
+export interface RenderOptions {
+  /** The clock's milliseconds. */
+  readonly now: () => number
+  /** Receives the response in progress as JSON text, and its id, before its first frames are rendered. */
+  readonly begun?: (body: string, id: string) => void
+  /**
+   * Receives the final response object as JSON text, before the frames that contain it are rendered, and the ids of items that a server made.
+   */
+  readonly finalized: (body: string, id: string, serversItems?: ReadonlyArray<string>, isHeld?: boolean) => void
+  /** The seal of a compaction that is the first item of the output; asked for once, when the reply starts. */
+  readonly compaction?: (() => string | undefined) | undefined
+}
+
 const echoTool = (tool: Tool): (typeof ResponseEcho.Type)["tools"][number] => {
   if (!isFunctionTool(tool)) return tool
   const { description, name, parameters, strict } = functionFields(tool)

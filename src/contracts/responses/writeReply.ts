@@ -21,8 +21,14 @@ import {
 import { clientTools, type ClientToolType, shellCommands } from "./clientTools.ts"
 import { outputItemId, responseId } from "./ids.ts"
 import type { OutputCompaction } from "./items.ts"
-import { NativeReply, type OwnItems } from "./nativeReply.ts"
-import { inProgressText, type ResponseInfo, type ResponseState, responseText } from "./responseText.ts"
+import { NativeReply, type ReplySoFar } from "./nativeReply.ts"
+import {
+  inProgressText,
+  type RenderOptions,
+  type ResponseInfo,
+  type ResponseState,
+  responseText
+} from "./responseText.ts"
 import { annotationText, textFormats, type TextKind } from "./textFormats.ts"
 import { isClientTarget, plainFunction, type ToolTarget } from "./toolNames.ts"
 import { customInput } from "./tools.ts"
@@ -68,19 +74,6 @@ export interface ResponseRenderer extends FrameRenderer {
   readonly cancel: () => void
 }
 
-export interface RenderOptions {
-  /** The clock's milliseconds. */
-  readonly now: () => number
-  /** Receives the response in progress as JSON text, and its id, before its first frames are rendered. */
-  readonly begun?: (body: string, id: string) => void
-  /**
-   * Receives the final response object as JSON text, before the frames that contain it are rendered, and the ids of items that a server made.
-   */
-  readonly finalized: (body: string, id: string, serversItems?: ReadonlyArray<string>, isHeld?: boolean) => void
-  /** The seal of a compaction that is the first item of the output; asked for once, when the reply starts. */
-  readonly compaction?: (() => string | undefined) | undefined
-}
-
 const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 
 const textItem = ({ annotations, id, kind, logprobs, text }: OpenText, status: "completed" | "incomplete"): string =>
@@ -124,13 +117,9 @@ const done = "data: [DONE]\n\n"
 
 /** Starts the renderer of one response. */
 export const responseFrames = (info: ResponseInfo, options: RenderOptions): ResponseRenderer => {
-  let sequence = 0
   let started = false
-  let isFinal = false
   let open: OpenText | OpenCall | HeldCall | undefined
-  /** Items started so far; an item that is cut off counts too, though the output leaves it out. */
-  let itemCount = 0
-  const output: Array<string> = []
+  const reply: ReplySoFar = { id: responseId(info.seed), events: 0, items: 0, output: [], isFinal: false }
   let text = ""
   let usage: Usage | undefined
   let serviceTier: string | undefined
@@ -141,30 +130,28 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   let waitingLogprobs = ""
   /** Blank text between items: rendered only together with text that follows, else it would be an empty message. */
   let blank = ""
-  /** The id of the response: the gateway's own, or the server's. */
-  let id = responseId(info.seed)
   /** The reply of a server that speaks this contract. */
   let native: NativeReply | undefined
 
   const frame = (type: string, fields: string): string =>
-    `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence++},${fields}}\n\n`
+    `event: ${type}\ndata: {"type":"${type}","sequence_number":${reply.events++},${fields}}\n\n`
   const deltaHead = (type: string, fields: string): string =>
     `event: ${type}\ndata: {"type":"${type}",${fields},"sequence_number":`
   const deltaFrame = ({ deltaHead }: OpenItem, delta: string): string =>
-    `${deltaHead}${sequence++},"delta":"${delta}"}\n\n`
+    `${deltaHead}${reply.events++},"delta":"${delta}"}\n\n`
 
   const start = (out: Array<string>) => {
     if (started) return
     started = true
     const object = inProgressText(info)
-    options.begun?.(object, id)
+    options.begun?.(object, reply.id)
     out.push(
-      frame("response.created", `"id":"${id}","status":"in_progress","response":${object}`),
+      frame("response.created", `"id":"${reply.id}","status":"in_progress","response":${object}`),
       frame("response.in_progress", `"response":${object}`)
     )
     const seal = options.compaction?.()
     if (seal === undefined) return
-    const item = compactionText(outputItemId(info.seed, "compaction", itemCount), seal)
+    const item = compactionText(outputItemId(info.seed, "compaction", reply.items), seal)
     const place = { inResponse: nextInResponse() }
     out.push(itemAdded(place, item), itemDone(place, item))
   }
@@ -173,15 +160,15 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     frame("response.output_item.added", `${inResponse},"item":${item}`)
 
   const itemDone = ({ inResponse }: Pick<OpenItem, "inResponse">, item: string): string => {
-    output.push(item)
+    reply.output.push(item)
     return frame("response.output_item.done", `${inResponse},"item":${item}`)
   }
 
-  const nextInResponse = (): string => `"response_id":${JSON.stringify(id)},"output_index":${itemCount++}`
+  const nextInResponse = (): string => `"response_id":${JSON.stringify(reply.id)},"output_index":${reply.items++}`
 
   const openText = (kind: TextKind, out: Array<string>) => {
     const { extra, index, item, part, partEvent, textEvent } = textFormats[kind]
-    const id = outputItemId(info.seed, kind === "refusal" ? "message" : kind, itemCount)
+    const id = outputItemId(info.seed, kind === "refusal" ? "message" : kind, reply.items)
     const inResponse = nextInResponse()
     const inItem = `${inResponse},"item_id":"${id}","${index}":0`
     cited = 0
@@ -262,7 +249,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
   const show = ({ data, mediaType }: Picture, out: Array<string>) => {
     closeText("completed", out)
     blank = ""
-    const id = outputItemId(info.seed, "image_generation_call", itemCount)
+    const id = outputItemId(info.seed, "image_generation_call", reply.items)
     const place = { inResponse: nextInResponse() }
     const inItem = `${place.inResponse},"item_id":"${id}"`
     const fields = `"id":"${id}","type":"image_generation_call"`
@@ -284,7 +271,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       return
     }
     const isCustom = target.type === "custom"
-    const id = outputItemId(info.seed, isCustom ? "custom_tool_call" : "function_call", itemCount)
+    const id = outputItemId(info.seed, isCustom ? "custom_tool_call" : "function_call", reply.items)
     const inResponse = nextInResponse()
     const inItem = `${inResponse},"item_id":"${id}","call_id":${JSON.stringify(callId)}`
     const event = isCustom ? "response.custom_tool_call_input.delta" : "response.function_call_arguments.delta"
@@ -305,7 +292,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     open = undefined
     const { fields, item, prefix } = clientTools[type]
     const parsed: JsonRecord = JSON.parse(args)
-    const id = `${prefix}_${info.seed}_${itemCount}`
+    const id = `${prefix}_${info.seed}_${reply.items}`
     const place = { inResponse: nextInResponse() }
     const withFields = (status: string, fields: string): string =>
       `{"id":"${id}","type":"${item}","status":"${status}","call_id":${JSON.stringify(callId)},${fields}}`
@@ -352,59 +339,31 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
     const body = responseText(info, {
       ...state,
       completedAt: state.status === "completed" ? Math.floor(options.now() / 1000) : null,
-      output: [...output, ...unfinished],
+      output: [...reply.output, ...unfinished],
       text,
       usage,
       serviceTier
     })
-    isFinal = true
-    options.finalized(body, id)
+    reply.isFinal = true
+    options.finalized(body, reply.id)
     return body
   }
 
   const finish = (reason: FinishReason, out: Array<string>) => {
     const incomplete = incompleteReasons[reason]
     const status = incomplete === null ? "completed" : "incomplete"
-    if (blank !== "" && output.length === 0) growText("message", blank, out)
+    if (blank !== "" && reply.output.length === 0) growText("message", blank, out)
     if (waiting.length > 0) growText("message", "", out)
     closeText(status, out)
     const body = finalize({ status, error: null, incomplete })
     out.push(frame(`response.${status}`, `"response":${body}`), done)
   }
 
-  /** The items that the gateway makes in the reply of a server that speaks this contract. */
-  const ownItems: OwnItems = {
-    text: (text, out) => growText("message", text, out),
-    closeText: (out) => closeText("completed", out),
-    call: (event, out) => shown(event, out),
-    output,
-    get nextIndex() {
-      return itemCount
-    },
-    set nextIndex(index) {
-      itemCount = index
-    },
-    get id() {
-      return id
-    },
-    set id(own) {
-      id = own
-    }
-  }
   const nativeReply = (): NativeReply =>
-    native ??= new NativeReply({
-      model: info.model,
-      previousId: info.previousId,
-      createdAt: info.createdAt,
-      inProgress: () => inProgressText(info),
-      now: options.now,
-      nextNumber: () => sequence++,
-      own: ownItems,
-      begun: (body, id) => options.begun?.(body, id),
-      finalized(body, id, items, isHeld) {
-        isFinal = true
-        options.finalized(body, id, items, isHeld)
-      }
+    native ??= new NativeReply(info, options, reply, {
+      text: (text, out) => growText("message", text, out),
+      closeText: (out) => closeText("completed", out),
+      call: (event, out) => shown(event, out)
     })
 
   const shown = (event: ReplyEvent, out: Array<string>): void => {
@@ -461,7 +420,7 @@ export const responseFrames = (info: ResponseInfo, options: RenderOptions): Resp
       return out.join("")
     },
     cancel() {
-      if (isFinal) return
+      if (reply.isFinal) return
       if (native === undefined) finalize({ status: "cancelled", error: null, incomplete: null })
       else native.cancel()
     },

@@ -4,6 +4,8 @@
  * A decoder parses an event, and sees that it is nothing but a piece of text. What stands before and after the piece is remembered. If
  * the next event has the same text before and after, and between them what a JSON string says without an escape, then it is the same
  * event with another piece, because equal text has equal meaning. It is not parsed. Any other event is.
+ *
+ * Events may differ in more that the decoder does not read, such as a number, or padding that hides the length of the piece.
  */
 import type { UpstreamEvent } from "../../domain/UpstreamEvent.ts"
 import { parseJson } from "./json.ts"
@@ -44,6 +46,9 @@ export const isTextOnly = (events: ReadonlyArray<UpstreamEvent>, from: number): 
 /** The reader of one stream's events. `pieceOf` returns the piece that is all that a parsed event says. */
 export class RepeatedEvents<K> {
   readonly #pieceOf: (value: unknown) => Piece<K> | undefined
+  readonly #differing: RegExp | undefined
+  /** The remembered event has members that differ. */
+  #differs = false
   #before = ""
   #after = ""
   #kind: K | undefined
@@ -51,13 +56,17 @@ export class RepeatedEvents<K> {
   #repeats = false
   #attempts = 0
 
-  constructor(pieceOf: (value: unknown) => Piece<K> | undefined) {
+  /** `differing` finds the members that differ from event to event, and that the decoder does not read; its first group is their name. */
+  constructor(pieceOf: (value: unknown) => Piece<K> | undefined, differing?: RegExp) {
     this.#pieceOf = pieceOf
+    this.#differing = differing
   }
 
   /** The piece of an event that repeats the last one; `undefined` if it has to be parsed. */
-  next(event: string): Piece<K> | undefined {
-    if (!this.#repeats || !this.#fits(event)) return undefined
+  next(data: string): Piece<K> | undefined {
+    if (!this.#repeats) return undefined
+    const event = this.#differs ? this.#alike(data) : data
+    if (!this.#fits(event)) return undefined
     const text = event.slice(this.#before.length, event.length - this.#after.length)
     return isPlain(text) ? { kind: this.#kind!, text } : undefined
   }
@@ -66,13 +75,20 @@ export class RepeatedEvents<K> {
    * Notes the event that was parsed last. `isRepeatable`: its decoder would do the same with an event that says the same with another
    * piece, if that comes next.
    */
-  parsed(event: string, value: unknown, isRepeatable: boolean): void {
-    const piece = isRepeatable && event.length <= longestEvent ? this.#pieceOf(value) : undefined
+  parsed(data: string, value: unknown, isRepeatable: boolean): void {
+    const piece = isRepeatable && data.length <= longestEvent ? this.#pieceOf(value) : undefined
     if (piece === undefined) {
       this.#repeats = false
       return
     }
+    const event = this.#alike(data)
+    this.#differs = event !== data
     this.#repeats = this.#isKnown(event, piece) || this.#learn(event, piece)
+  }
+
+  /** An event with zeros in the place of what differs. */
+  #alike(event: string): string {
+    return this.#differing === undefined ? event : event.replace(this.#differing, "\"$1\":0")
   }
 
   #fits(event: string): boolean {

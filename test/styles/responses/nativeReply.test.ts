@@ -155,6 +155,29 @@ describe("the reply of a server of the same contract", () => {
     )
   })
 
+  it("is neither parsed nor written by the value where pieces differ in nothing but their text", () => {
+    const sent = eventsOf(responseOf([messageItem("word".repeat(1_000))]))
+    const { parse, stringify } = JSON
+    let calls = 0
+    Object.assign(JSON, {
+      parse(text: string): unknown {
+        calls++
+        return parse(text)
+      },
+      stringify(value: unknown): string {
+        if (typeof value === "object") calls++
+        return stringify(value)
+      }
+    })
+    try {
+      assert.lengthOf(shown(sent, true).events, sent.length)
+    } finally {
+      Object.assign(JSON, { parse, stringify })
+    }
+    // The test itself writes each event once, and parses it once.
+    assert.isAtMost(calls - 2 * sent.length, 50)
+  })
+
   /** The events of a message and a call, as a server sends them that leaves out all that it may. */
   const bare: ReadonlyArray<Fields> = [
     { type: "response.output_item.added", item: { type: "message", id: "msg_1", role: "assistant", content: [] } },
