@@ -67,6 +67,11 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
     if (heldText.length > 0) held.push(TextDelta(heldText.toString()))
     heldText.clear()
   }
+  const hold = (event: ReplyEvent, characters: number) => {
+    holdText()
+    held.push(event)
+    heldFields += characters
+  }
   const release = (out: Array<ReplyEvent>) => {
     holdText()
     for (const event of held) out.push(event)
@@ -87,20 +92,12 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
         case "TextDelta":
           if (shown > 0) out.push(event)
           else if (event.original === undefined) heldText.push(event.text)
-          else {
-            holdText()
-            held.push(event)
-            heldFields += event.text.length + JSON.stringify(event.original.value).length
-          }
+          else hold(event, event.text.length + JSON.stringify(event.original.value).length)
           return
         case "ReplyExtra":
         case "UsageReported":
           if (shown > 0) out.push(event)
-          else {
-            holdText()
-            held.push(event)
-            if (event._tag === "ReplyExtra") heldFields += JSON.stringify(event.value).length
-          }
+          else hold(event, event._tag === "ReplyExtra" ? JSON.stringify(event.value).length : 0)
           return
         case "CallStarted":
           hiding = forced !== undefined && event.name !== forced

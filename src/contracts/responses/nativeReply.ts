@@ -10,7 +10,14 @@ import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../dom
 import type { FinishReason, ReplyEvent, ReplyExtra, TextDelta, Usage } from "../../domain/ReplyEvent.ts"
 import type { Original } from "../../domain/UpstreamEvent.ts"
 import { responseOfItem } from "./ids.ts"
-import { inProgressText, type RenderOptions, responseError, type ResponseInfo, usageFields } from "./responseText.ts"
+import {
+  incompleteReasons,
+  inProgressText,
+  type RenderOptions,
+  responseError,
+  type ResponseInfo,
+  usageFields
+} from "./responseText.ts"
 
 /** The gateway's own renderer, for items that the server does not have. */
 export interface OwnItems {
@@ -99,16 +106,10 @@ const fieldsOf = (value: Json | undefined): JsonFields => isRecord(value) ? valu
 
 const listOf = (value: Json | undefined): ReadonlyArray<Json> => Array.isArray(value) ? value : []
 
-const textOfPart = (part: Json): string =>
-  isRecord(part) && part["type"] === "output_text" ? stringOf((part as JsonFields)["text"]) : ""
-
 /** All text of the messages among the items. */
 const outputText = (output: ReadonlyArray<Json>): string =>
-  output.map((item) =>
-    isRecord(item) && item["type"] === "message"
-      ? listOf((item as JsonFields)["content"]).map(textOfPart).join("")
-      : ""
-  ).join("")
+  output.map(fieldsOf).filter(({ type }) => type === "message").flatMap(({ content }) => listOf(content)).map(fieldsOf)
+    .map(({ text, type }) => type === "output_text" ? stringOf(text) : "").join("")
 
 /** Events within the text of a message. */
 const inText: ReadonlySet<string> = new Set([
@@ -140,11 +141,6 @@ const finalTypes: ReadonlySet<string> = new Set([
 /** The status of the response that an event of this type has. */
 const statusOf = (type: string): string =>
   finalTypes.has(type) && type !== "error" ? type.slice("response.".length) : "in_progress"
-
-const incompleteReasons: { readonly [Reason in FinishReason]?: string } = {
-  length: "max_output_tokens",
-  content_filter: "content_filter"
-}
 
 /** Renders one reply. */
 export class NativeReply {
@@ -547,28 +543,24 @@ export class NativeReply {
     const event = this.#last
     const response = fieldsOf(event?.["response"])
     const incomplete = incompleteReasons[reason]
-    if (event !== undefined && !(this.#isChanged && incomplete !== undefined && response["status"] === "completed")) {
+    if (event !== undefined && !(this.#isChanged && incomplete !== null && response["status"] === "completed")) {
       return this.#end(stringOf(event["type"]), response, out)
     }
     // The reply ends before the server's end of it: at a sequence, a limit, or a call that was cut off.
-    if (this.#message?.isCut === false) this.#endMessage(incomplete === undefined ? "completed" : "incomplete", out)
-    this.#end(
-      incomplete === undefined ? "response.completed" : "response.incomplete",
-      {
-        ...this.#response,
-        ...response,
-        status: incomplete === undefined ? "completed" : "incomplete",
-        completed_at: incomplete === undefined ? Math.floor(this.#options.now() / 1000) : null,
-        incomplete_details: incomplete === undefined ? null : { reason: incomplete },
-        usage: response["usage"] ?? (this.#usage === undefined ? null : usageFields(this.#usage))
-      },
-      out,
-      true
-    )
+    const status = incomplete === null ? "completed" : "incomplete"
+    if (this.#message?.isCut === false) this.#endMessage(this.#message, status, out)
+    const ended = {
+      ...this.#response,
+      ...response,
+      status,
+      completed_at: incomplete === null ? Math.floor(this.#options.now() / 1000) : null,
+      incomplete_details: incomplete === null ? null : { reason: incomplete },
+      usage: response["usage"] ?? (this.#usage === undefined ? null : usageFields(this.#usage))
+    }
+    this.#end(`response.${status}`, ended, out, true)
   }
 
-  #endMessage(status: string, out: Array<string>): void {
-    const message = this.#message!
+  #endMessage(message: OpenMessage, status: string, out: Array<string>): void {
     this.#show(message, out)
     this.#isChanged = true
     this.#message = { ...message, item: { ...message.item, status } }

@@ -3,7 +3,7 @@
  * several events, and tools and instructions can be long.
  */
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import type { Usage } from "../../domain/ReplyEvent.ts"
+import type { FinishReason, Usage } from "../../domain/ReplyEvent.ts"
 import { errorFields } from "../shared/errorShapes.ts"
 import { responseId } from "./ids.ts"
 import type { ResponseEcho, ResponseError, ResponseObject, ResponseUsage } from "./ResponseObject.ts"
@@ -128,6 +128,15 @@ export interface ResponseState {
   /** The server's own service tier. */
   readonly serviceTier?: string | undefined
 }
+
+/** Why a reply that has ended so is incomplete. */
+export const incompleteReasons = {
+  stop: null,
+  stop_sequence: null,
+  tool_calls: null,
+  length: "max_output_tokens",
+  content_filter: "content_filter"
+} as const satisfies Record<FinishReason, ResponseState["incomplete"]>
 
 /** The error of a failed response. */
 export const responseError = (failure: GatewayError): typeof ResponseError.Type => {

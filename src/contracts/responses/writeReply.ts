@@ -23,6 +23,7 @@ import { outputItemId, responseId } from "./ids.ts"
 import type { OutputCompaction } from "./items.ts"
 import { NativeReply, type ReplySoFar } from "./nativeReply.ts"
 import {
+  incompleteReasons,
   inProgressText,
   type RenderOptions,
   type ResponseInfo,
@@ -104,14 +105,6 @@ const outputFormat = (mediaType: string): string => {
   const format = outputFormats.exec(mediaType)?.[1]
   return format === undefined ? "" : `,"output_format":"${format}"`
 }
-
-const incompleteReasons = {
-  stop: null,
-  stop_sequence: null,
-  tool_calls: null,
-  length: "max_output_tokens",
-  content_filter: "content_filter"
-} as const satisfies Record<FinishReason, ResponseState["incomplete"]>
 
 const done = "data: [DONE]\n\n"
 
