@@ -10,10 +10,10 @@ import { parseSync, Visitor } from "rolldown/utils"
 /** The most of each count. */
 const ceilings = {
   "names of contracts": 2,
-  "optional members": 670,
+  "optional members": 669,
   "long files": 23,
   "files down": 44,
-  "files up": 15
+  "files up": 14
 }
 
 /** Where each count has what it counts. */

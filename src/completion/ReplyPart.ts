@@ -1,13 +1,6 @@
 /** The parts of a reply between its machines: text, reasoning, and serialized calls without numbers. */
 import type { JsonFields } from "../domain/json.ts"
-import type { Original, UpstreamExtra, UpstreamUsage } from "../domain/UpstreamEvent.ts"
-
-/** A piece of text or reasoning. */
-export interface TextPart {
-  readonly _tag: "Text" | "Reasoning"
-  readonly text: string
-  readonly original?: Original | undefined
-}
+import type { UpstreamExtra, UpstreamReasoning, UpstreamText, UpstreamUsage } from "../domain/UpstreamEvent.ts"
 
 /** Start of a call; only `CallGrown` follows until its `CallOver`. `id` is the upstream's, if present. */
 export interface CallBegun {
@@ -42,11 +35,8 @@ export interface Ending {
 export type CallPart = CallBegun | CallGrown | CallOver
 
 /** One part of a reply. */
-export type ReplyPart = TextPart | CallPart | Ending | UpstreamExtra | UpstreamUsage
+export type ReplyPart = UpstreamText | UpstreamReasoning | CallPart | Ending | UpstreamExtra | UpstreamUsage
 
-export const Text = (text: string, original?: Original): TextPart =>
-  original === undefined ? { _tag: "Text", text } : { _tag: "Text", text, original }
-export const Reasoning = (text: string): TextPart => ({ _tag: "Reasoning", text })
 export const CallBegun = (id: string | undefined, name: string, sealed?: JsonFields): CallBegun =>
   sealed === undefined ? { _tag: "CallBegun", id, name } : { _tag: "CallBegun", id, name, sealed }
 export const CallGrown = (delta: string): CallGrown => ({ _tag: "CallGrown", delta })

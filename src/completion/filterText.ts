@@ -9,10 +9,10 @@ import { markerMachine } from "../domain/stream/referenceMarkers.ts"
 import { stopMachine, type StopSequences } from "../domain/stream/stopSequences.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import { clear, type HoldingMachine } from "../domain/stream/transducer.ts"
-import { UpstreamExtra } from "../domain/UpstreamEvent.ts"
+import { UpstreamExtra, UpstreamReasoning, UpstreamText } from "../domain/UpstreamEvent.ts"
 import type { Sieve } from "../sieve/sieve.ts"
 import { HeldPieces } from "./HeldPieces.ts"
-import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text, type TextPart } from "./ReplyPart.ts"
+import { CallBegun, CallGrown, CallOver, Ending, type ReplyPart } from "./ReplyPart.ts"
 
 /** Options of one reply. */
 export interface FilterOptions {
@@ -60,7 +60,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   push(part: ReplyPart, out: Array<ReplyPart>): void {
     if (this.#ended) return
     switch (part._tag) {
-      case "Text":
+      case "UpstreamText":
         if (this.#sieve?.passes(part.text, this.#sieved) === false) {
           if (!this.#inCall) this.#pieces.hold(part)
           this.#fromSieve(out)
@@ -76,7 +76,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
         if (!this.#ended) this.#flush(out)
         if (!this.#ended) out.push(part)
         return
-      case "Reasoning":
+      case "UpstreamReasoning":
         // An open call is emitted without interruption.
         if (this.#inCall) (this.#reasoning ??= new TextPieces()).push(part.text)
         else out.push(part)
@@ -136,13 +136,13 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     if (this.#hasLogprobs && !this.#isChanged) out.push(UpstreamExtra(commonWords, "choice", { logprobs: null }))
     this.#isChanged = true
   }
-  #toStop(part: TextPart, out: Array<ReplyPart>): void {
+  #toStop(part: UpstreamText, out: Array<ReplyPart>): void {
     if (this.#stop === undefined) {
       out.push(part)
       return
     }
     this.#stop.push(part.text, this.#stopped)
-    for (const passed of this.#stopped) out.push(passed === part.text ? part : Text(passed))
+    for (const passed of this.#stopped) out.push(passed === part.text ? part : UpstreamText(passed))
     clear(this.#stopped)
     const found = this.#stop.found()
     if (found !== undefined) {
@@ -150,14 +150,14 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
       this.#finish(Ending("stop_sequence", found), out)
     }
   }
-  #unmarked(out: Array<ReplyPart>, part?: TextPart): void {
+  #unmarked(out: Array<ReplyPart>, part?: UpstreamText): void {
     for (let i = 0; i < this.#strings.length && !this.#ended; i++) {
       const passed = this.#strings[i]!
-      this.#toStop(passed === part?.text ? part : Text(passed), out)
+      this.#toStop(passed === part?.text ? part : UpstreamText(passed), out)
     }
     clear(this.#strings)
   }
-  #toMarkers(part: TextPart, out: Array<ReplyPart>): void {
+  #toMarkers(part: UpstreamText, out: Array<ReplyPart>): void {
     if (this.#ended) return
     if (this.#markers === undefined) return this.#toStop(part, out)
     this.#markers.push(part.text, this.#strings)
@@ -171,7 +171,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
     }
     if (this.#stop !== undefined && !this.#ended) {
       this.#stop.flush(this.#stopped)
-      for (const passed of this.#stopped) out.push(Text(passed))
+      for (const passed of this.#stopped) out.push(UpstreamText(passed))
       clear(this.#stopped)
     }
   }
@@ -202,7 +202,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
         case "CallCutOff":
           this.#inCall = false
           out.push(CallOver(event._tag === "CallFinished", event.arguments))
-          if (this.#reasoning !== undefined) out.push(Reasoning(this.#reasoning.toString()))
+          if (this.#reasoning !== undefined) out.push(UpstreamReasoning(this.#reasoning.toString()))
           this.#reasoning = undefined
           this.#release(out)
       }

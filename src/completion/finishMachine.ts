@@ -140,13 +140,13 @@ class ReplyFinisher implements FinishMachine {
   push(part: ReplyPart, out: Array<ReplyEvent>): void {
     if (this.#isFinished) return
     switch (part._tag) {
-      case "Text":
+      case "UpstreamText":
         this.#written.push(part.text)
         if (this.#mayCallInReasoning && part.text.trim() !== "") this.#leaveReasoning()
         this.#show(out)
         out.push(Reply.TextDelta(part.text, part.original))
         return
-      case "Reasoning":
+      case "UpstreamReasoning":
         this.#reasoning.push(part.text)
         if (this.#mayCallInReasoning) (this.#reasoningCalls ??= this.#options.reasoningCalls?.())?.push(part.text)
         if (this.#options.showReasoning) {

@@ -11,15 +11,14 @@ import type { Meter } from "../domain/stream/cooperative.ts"
 import { ObjectScan } from "../domain/stream/ObjectScan.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
-import type {
-  Original,
-  UpstreamCall,
-  UpstreamEvent,
-  UpstreamExtra,
+import {
+  type UpstreamCall,
+  type UpstreamEvent,
+  type UpstreamExtra,
   UpstreamReasoning,
   UpstreamText
 } from "../domain/UpstreamEvent.ts"
-import { CallBegun, CallGrown, CallOver, Ending, Reasoning, type ReplyPart, Text } from "./ReplyPart.ts"
+import { CallBegun, CallGrown, CallOver, Ending, type ReplyPart } from "./ReplyPart.ts"
 
 const isObjectText = (text: string): boolean => {
   try {
@@ -89,16 +88,15 @@ interface WaitingCall {
   sealed: JsonFields | undefined
 }
 
-/** Text or reasoning that waits behind an open call. */
+/** Text or reasoning without originals that waits behind an open call. */
 interface WaitingText {
-  readonly _tag: "UpstreamText" | "UpstreamReasoning"
+  readonly _tag: "WaitingText"
+  readonly of: "UpstreamText" | "UpstreamReasoning"
   readonly text: TextPieces
-  /** Text with an original is one piece. */
-  readonly original: Original | undefined
 }
 
-const textPart = (tag: WaitingText["_tag"], text: string, original: Original | undefined) =>
-  tag === "UpstreamText" ? Text(text, original) : Reasoning(text)
+const joined = ({ of, text }: WaitingText): UpstreamText | UpstreamReasoning =>
+  of === "UpstreamText" ? UpstreamText(text.toString()) : UpstreamReasoning(text.toString())
 
 class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
   #ended = false
@@ -106,7 +104,7 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
   /** Calls that have not started, by the upstream's index. */
   #unopened: Map<number, WaitingCall> | undefined = undefined
   /** The queue behind the open call, from `turn` on: text, content, and calls whose names are known. */
-  #waiting: Array<WaitingText | WaitingCall | UpstreamExtra> = []
+  #waiting: Array<WaitingText | WaitingCall | UpstreamText | UpstreamExtra> = []
   #turn = 0
   /** Characters of the queue and of calls without a name. */
   #waitingChars = 0
@@ -207,20 +205,21 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
   /** Text and reasoning wait while a call is open. */
   #textual(event: UpstreamText | UpstreamReasoning, out: Array<ReplyPart>): void {
     if (event.text === "") return
-    const original = event._tag === "UpstreamText" ? event.original : undefined
     if (this.#open === undefined && this.#turn === this.#waiting.length) {
-      out.push(textPart(event._tag, event.text, original))
+      out.push(event)
       return
     }
     this.#waitingChars += event.text.length
     const last = this.#waiting[this.#waiting.length - 1]
-    if (last?._tag === event._tag && this.#turn < this.#waiting.length && (last.original ?? original) === undefined) {
+    if (event._tag === "UpstreamText" && event.original !== undefined) this.#waiting.push(event)
+    else if (last?._tag === "WaitingText" && last.of === event._tag && this.#turn < this.#waiting.length) {
       last.text.push(event.text)
       return
+    } else {
+      const text = new TextPieces()
+      text.push(event.text)
+      this.#waiting.push({ _tag: "WaitingText", of: event._tag, text })
     }
-    const text = new TextPieces()
-    text.push(event.text)
-    this.#waiting.push({ _tag: event._tag, text, original })
     this.#advance(out)
   }
 
@@ -249,7 +248,7 @@ class ToolCallSerializer implements HoldingMachine<UpstreamEvent, ReplyPart> {
       else if (next._tag === "UpstreamExtra") out.push(next)
       else {
         this.#waitingChars -= next.text.length
-        out.push(textPart(next._tag, next.text.toString(), next.original))
+        out.push(next._tag === "WaitingText" ? joined(next) : next)
       }
     }
     this.#waiting = []

@@ -92,7 +92,7 @@ export const toolPolicy = (choice: ToolChoice, dropReasoning: boolean): PolicyMa
         case "TextDelta":
           if (shown > 0) out.push(event)
           else if (event.original === undefined) heldText.push(event.text)
-          else hold(event, event.text.length + JSON.stringify(event.original.value).length)
+          else hold(event, event.text.length + JSON.stringify(event.original).length)
           return
         case "ReplyExtra":
         case "UsageReported":

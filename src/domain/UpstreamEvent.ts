@@ -26,10 +26,7 @@ export interface PartialUsage {
  *
  * A piece of text stands in the event, and not in its original: pieces that differ in nothing else may share one.
  */
-export interface Original {
-  readonly contract: FamilyName
-  readonly value: JsonFields
-}
+export type Original = JsonFields
 
 /** A piece of the reasoning trace. */
 export interface UpstreamReasoning {

@@ -3,19 +3,17 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { filterText } from "../../src/completion/filterText.ts"
 import { finishMachine } from "../../src/completion/finishMachine.ts"
-import {
-  CallBegun,
-  CallGrown,
-  CallOver,
-  Ending,
-  Reasoning,
-  type ReplyPart,
-  Text
-} from "../../src/completion/ReplyPart.ts"
+import { CallBegun, CallGrown, CallOver, Ending, type ReplyPart } from "../../src/completion/ReplyPart.ts"
 import { serializeToolCalls } from "../../src/completion/serializeToolCalls.ts"
 import { compileStopSequences } from "../../src/domain/stream/stopSequences.ts"
 import { run } from "../../src/domain/stream/transducer.ts"
-import { UpstreamCall, type UpstreamEvent, UpstreamFinish, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
+import {
+  UpstreamCall,
+  type UpstreamEvent,
+  UpstreamFinish,
+  UpstreamReasoning,
+  UpstreamText
+} from "../../src/domain/UpstreamEvent.ts"
 
 const pieces = (text: string, sizes: ReadonlyArray<number>): ReadonlyArray<string> => {
   const cut: Array<string> = []
@@ -91,7 +89,7 @@ describe("serializeToolCalls", () => {
             assert.strictEqual(part.arguments.trim(), args.trim() === "" ? "{}" : args)
             assert.strictEqual(part.whole, isWhole(args))
             open = undefined
-          } else if (part._tag === "Text") {
+          } else if (part._tag === "UpstreamText") {
             assert.isUndefined(open)
             said += part.text
           }
@@ -111,8 +109,9 @@ describe("filterText", () => {
     const out: Array<ReplyPart> = []
     for (const part of parts) {
       const last = out.at(-1)
-      if (part._tag === "Text" && last?._tag === "Text") out[out.length - 1] = Text(last.text + part.text)
-      else out.push(part)
+      if (part._tag === "UpstreamText" && last?._tag === "UpstreamText") {
+        out[out.length - 1] = UpstreamText(last.text + part.text)
+      } else out.push(part)
     }
     return out
   }
@@ -121,18 +120,18 @@ describe("filterText", () => {
 
   it("gives the same result for all cuts, and never reorders held text", () => {
     fc.assert(fc.property(words, words, sizes, (before, after, cuts) => {
-      const among = [Reasoning("hm"), CallBegun("i", "n"), CallGrown("{}"), CallOver(true, "{}")]
-      const whole = run(filter, [Text(before), ...among, Text(after), Ending("stop")])
+      const among = [UpstreamReasoning("hm"), CallBegun("i", "n"), CallGrown("{}"), CallOver(true, "{}")]
+      const whole = run(filter, [UpstreamText(before), ...among, UpstreamText(after), Ending("stop")])
       const cut = run(filter, [
-        ...pieces(before, cuts).map((piece) => Text(piece)),
+        ...pieces(before, cuts).map((piece) => UpstreamText(piece)),
         ...among,
-        ...pieces(after, cuts).map((piece) => Text(piece)),
+        ...pieces(after, cuts).map((piece) => UpstreamText(piece)),
         Ending("stop")
       ])
       assert.deepStrictEqual(joined(cut), joined(whole))
       assert.strictEqual(whole.filter((part) => part._tag === "Ending").length, 1)
       assert.strictEqual(whole.at(-1)?._tag, "Ending")
-      const text = joined(whole).map((part) => part._tag === "Text" ? part.text : "|").join("")
+      const text = joined(whole).map((part) => part._tag === "UpstreamText" ? part.text : "|").join("")
       assert.notInclude(text, "STOP")
       assert.notInclude(text, "[citation:1]")
     }))
@@ -141,8 +140,8 @@ describe("filterText", () => {
 
 describe("finishMachine", () => {
   const part = fc.constantFrom<ReadonlyArray<ReplyPart>>(
-    [Text("a ")],
-    [Reasoning("r ")],
+    [UpstreamText("a ")],
+    [UpstreamReasoning("r ")],
     [CallBegun(undefined, "n"), CallGrown("{}"), CallOver(true, "{}")],
     [CallBegun("own", "n"), CallGrown("{"), CallOver(false, "{")],
     [{ _tag: "UpstreamUsage", usage: { completionTokens: 7 } }],

@@ -26,14 +26,14 @@ const options: AssembleOptions = {
 
 /** Pieces of text as a server sends them, each with its number. */
 const sent = (...pieces: ReadonlyArray<string>): Array<UpstreamEvent> =>
-  pieces.map((piece, number) => UpstreamText(piece, { contract: "responses", value: { number } }))
+  pieces.map((piece, number) => UpstreamText(piece, { number }))
 
 const assemble = (events: ReadonlyArray<UpstreamEvent>, changed: Partial<AssembleOptions> = {}) =>
   run(() => assembleReply({ ...options, ...changed }), [...events, UpstreamFinish("stop")])
 
 /** The pieces of text, and the numbers of their originals. */
 const shown = (events: ReadonlyArray<ReplyEvent>) =>
-  events.flatMap((event) => event._tag === "TextDelta" ? [[event.text, event.original?.value["number"]]] : [])
+  events.flatMap((event) => event._tag === "TextDelta" ? [[event.text, event.original?.["number"]]] : [])
 
 describe("a piece of text", () => {
   it("has its original where nothing was changed", () => {

@@ -156,8 +156,8 @@ const piece = fc.oneof(
 /** An event without what its original has only of one of the pieces that share it. */
 const shared = (event: UpstreamEvent) => {
   if (event._tag !== "UpstreamText" || event.original === undefined) return event
-  const { delta: _d, obfuscation: _o, sequence_number: _s, ...value } = event.original.value as Record<string, unknown>
-  return { ...event, original: { ...event.original, value } }
+  const { delta: _d, obfuscation: _o, sequence_number: _s, ...value } = event.original as Record<string, unknown>
+  return { ...event, original: value }
 }
 
 /** All that a decoder says of a stream. */

@@ -329,9 +329,9 @@ export class NativeReply {
 
   /** Writes a piece of text as its original, of which only the text and the number are written anew. */
   #writePiece(message: OpenMessage, of: Original, text: string, out: Array<string>): void {
-    this.#begin(stringOf(of.value["type"]), out)
+    this.#begin(stringOf(of["type"]), out)
     if (message.frame?.of !== of) {
-      message.frame = { of, parts: this.#frame({ ...of.value, delta: marks.text }, marks.number).split(places) }
+      message.frame = { of, parts: this.#frame({ ...of, delta: marks.text }, marks.number).split(places) }
     }
     const number = this.#reply.events++
     const [before, first, between, second, after] = message.frame.parts
@@ -451,13 +451,13 @@ export class NativeReply {
   }
 
   #text({ original, text }: TextDelta, out: Array<string>): void {
-    const message = this.#messageOf(original?.value, out)
+    const message = this.#messageOf(original, out)
     if (message === undefined || message.isCut) return this.#ownText(text, out)
     const part = numberOf(message.place["content_index"]) ?? 0
     message.texts.set(part, (message.texts.get(part) ?? "") + text)
     if (message.waiting !== undefined && text.trim() !== "") this.#show(message, out)
     if (message.waiting === undefined && original !== undefined) return this.#writePiece(message, original, text, out)
-    const event = original === undefined ? pieceAt(message.place, text) : { ...original.value, delta: text }
+    const event = original === undefined ? pieceAt(message.place, text) : { ...original, delta: text }
     if (message.waiting === undefined) return this.#write(event, out)
     message.waiting.push(event)
     if (message.waiting.length > mostWaiting) this.#show(message, out)

@@ -254,14 +254,12 @@ class EventDecoder implements ChunkDecoder {
 
   #pass(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
     const original = this.#original(type, event)
-    if (original !== undefined) out.push(UpstreamExtra(original.contract, placeOf(type, event), original.value))
+    if (original !== undefined) out.push(UpstreamExtra("responses", placeOf(type, event), original))
   }
 
   #original(type: string, event: JsonRecord): Original | undefined {
     if (!this.#passes) return undefined
-    if (isShallow(event, deepest)) {
-      return { contract: "responses", value: (event["type"] === type ? event : { ...event, type }) as JsonFields }
-    }
+    if (isShallow(event, deepest)) return (event["type"] === type ? event : { ...event, type }) as JsonFields
     this.#fail({ kind: "malformed", message: "an event is nested too deeply" })
     return undefined
   }
