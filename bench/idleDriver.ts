@@ -5,11 +5,15 @@ import type { Driver } from "../src/upstream/Upstream.ts"
 const unused = Effect.die("not called")
 export const idleDriver: Driver = {
   name: "embedded",
+  contract: undefined,
   isAnonymous: true,
   sends: {},
   models: [],
-  login: () => Effect.succeed("token"),
+  secrets: [],
   verify: () => Effect.void,
   complete: () => unused,
-  sessions: { create: () => unused, list: () => unused, delete: () => unused, deleteAll: () => unused }
+  capabilities: {
+    login: () => Effect.succeed("token"),
+    sessions: { create: () => unused, list: () => unused, delete: () => unused, deleteAll: () => unused }
+  }
 }

@@ -151,8 +151,8 @@ const promptForm: ReadonlySet<string> = new Set([
 /** What drivers share: folders below src/upstream. `embedded` answers in the protocol of another driver. */
 const sharedByDrivers: ReadonlySet<string | undefined> = new Set(["server", "transports", "embedded"])
 
-/** Folders that are parts of one driver: the same server has both APIs. */
-const oneDriver: ReadonlyMap<string | undefined, string> = new Map([["responses", "openai"]])
+/** Folders that make a driver of several contracts' drivers, because one server speaks them all. */
+const joinsDrivers: ReadonlySet<string | undefined> = new Set(["compatible"])
 
 const placeOf = (file: string): Place => {
   const [folder, ...rest] = file.split("/").slice(1, -1)
@@ -161,7 +161,7 @@ const placeOf = (file: string): Place => {
     folder,
     floor: folder === undefined ? file === testingEntry ? floors["testing"] : topFloor : inner ?? floors[folder],
     style: folder === "styles" && rest[0] !== "shared" ? rest[0] : undefined,
-    driver: folder === "upstream" && !sharedByDrivers.has(rest[0]) ? oneDriver.get(rest[0]) ?? rest[0] : undefined,
+    driver: folder === "upstream" && !sharedByDrivers.has(rest[0]) ? rest[0] : undefined,
     contract: folder === "contracts" ? rest[0] : undefined
   }
 }
@@ -193,7 +193,8 @@ const refuseModule = (from: Place, to: Place, target: string): string | undefine
   if (from.style !== undefined && to.style !== undefined && from.style !== to.style) {
     return `a style may not import another one (${target})`
   }
-  if (to.driver !== undefined && from.driver !== undefined && from.driver !== to.driver) {
+  const isJoining = joinsDrivers.has(from.driver)
+  if (to.driver !== undefined && from.driver !== undefined && from.driver !== to.driver && !isJoining) {
     return `a driver may not import another one (${target})`
   }
   if (to.driver !== undefined && from.folder === "styles") return `a style may not import a driver (${target})`

@@ -88,6 +88,7 @@ export { serveGateway, serveSharedGateway } from "./server/serve.ts"
 export { InProcessState, SharedState } from "./server/services.ts"
 export type { GatewayState } from "./server/services.ts"
 export { ResponsesStore } from "./styles/responses/store/ResponsesStore.ts"
+export { makeOpenAiDriver, makeResponsesDriver } from "./upstream/compatible/driver.ts"
 export { makeEmbeddedDriver } from "./upstream/embedded/driver.ts"
 export type { EmbeddedOptions } from "./upstream/embedded/driver.ts"
 export { Exchanges } from "./upstream/Exchange.ts"
@@ -95,13 +96,13 @@ export type { Exchange, ExchangeLimits, ExchangeOptions, ExchangeRequest } from 
 export { makeGenerateDriver } from "./upstream/generate/driver.ts"
 export { layer as configuredUpstream } from "./upstream/layer.ts"
 export { makeMessagesDriver } from "./upstream/messages/driver.ts"
-export { makeOpenAiDriver, makeResponsesDriver } from "./upstream/openai/driver.ts"
 export type { ServerOptions } from "./upstream/server/ServerOptions.ts"
 export { makeSessionDriver } from "./upstream/session/driver.ts"
 export type { SessionOptions } from "./upstream/session/driver.ts"
 export { exchangesOf, layerHttpClient as httpClientExchanges } from "./upstream/transports/httpClient.ts"
 export { layerUndici as undiciExchanges } from "./upstream/transports/undici.ts"
 export type {
+  Capabilities,
   CompletionReply,
   CompletionRequest,
   Credential,

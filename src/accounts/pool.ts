@@ -186,7 +186,7 @@ const directAccess = ({ driver, token, upstream }: Held, report: Report): Accoun
   report,
   driver,
   credential: fixedCredential(token),
-  secrets: () => [...(token === undefined ? [] : secretsOfToken(token)), ...(driver.secrets ?? []).map(Redacted.value)]
+  secrets: () => [...(token === undefined ? [] : secretsOfToken(token)), ...driver.secrets.map(Redacted.value)]
 })
 
 /** What a lease of a caller begins with. */
@@ -304,7 +304,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     secrets: () => [
       ...(held.token === undefined ? [] : [held.token]),
       ...account.secrets,
-      ...(held.driver.secrets ?? []).map(Redacted.value)
+      ...held.driver.secrets.map(Redacted.value)
     ],
     refreshToken: Effect.sync(() => tokens.drop(held.token)),
     report

@@ -54,11 +54,11 @@ export const makeSessionDeletions = Effect.fnUntraced(function*(mode: () => Auto
   return {
     /** What `auto_delete` asks for after a lease. */
     wanted: ({ driver, sessions }: Leftovers): AutoDeleteMode =>
-      driver.sessions !== undefined && sessions.length > 0 ? mode() : "none",
+      driver.capabilities.sessions !== undefined && sessions.length > 0 ? mode() : "none",
     /** Deletes the sessions of one lease. */
     deleteEach: ({ driver, sessions, token }: Leftovers): void => {
       fork(
-        Effect.forEach(sessions, (id) => counted(driver.sessions?.delete(token, id) ?? Effect.void), {
+        Effect.forEach(sessions, (id) => counted(driver.capabilities.sessions?.delete(token, id) ?? Effect.void), {
           concurrency,
           discard: true
         })
@@ -69,7 +69,7 @@ export const makeSessionDeletions = Effect.fnUntraced(function*(mode: () => Auto
       { driver, token }: Omit<Leftovers, "sessions">,
       ended: Effect.Effect<unknown>
     ): Fiber.Fiber<void> | undefined => {
-      const fiber = fork(Effect.ensuring(counted(driver.sessions?.deleteAll(token) ?? Effect.void), ended))
+      const fiber = fork(Effect.ensuring(counted(driver.capabilities.sessions?.deleteAll(token) ?? Effect.void), ended))
       return fiber.pollUnsafe() === undefined ? fiber : undefined
     },
     /** Deletions that succeeded, and those that failed. */

@@ -77,8 +77,8 @@ const noToken = (): UpstreamFailure =>
   })
 
 /** Logs in; fails where accounts have a token only. */
-export const logInTo = ({ login: logIn, name }: Driver, login: Login): Effect.Effect<string, UpstreamFailure> =>
-  logIn?.(login) ?? new UpstreamFailure({
+export const logInTo = ({ capabilities, name }: Driver, login: Login): Effect.Effect<string, UpstreamFailure> =>
+  capabilities.login?.(login) ?? new UpstreamFailure({
     phase: "login",
     kind: "refused",
     status: 403,
@@ -88,7 +88,7 @@ export const logInTo = ({ login: logIn, name }: Driver, login: Login): Effect.Ef
 /** Makes the tokens of an account over the place where they are kept. */
 export const makeTokensOver = (options: TokensOptions, place: TokenPlace): AccountTokens => {
   const { configured, driver } = options
-  const login = driver.login === undefined ? undefined : options.login
+  const login = driver.capabilities.login === undefined ? undefined : options.login
   // An account with credentials is never used without them.
   const isAnonymous = driver.isAnonymous && options.login === undefined && configured === undefined
   let noRefreshBefore = 0

@@ -182,7 +182,7 @@ export class Attempt<B, A> {
     const judged = classify(failure, {
       ...words.naming(lease),
       direct: isDirect(lease),
-      mayRefresh: !tried.refreshed.has(lease.account) && lease.driver.login !== undefined,
+      mayRefresh: !tried.refreshed.has(lease.account) && lease.driver.capabilities.login !== undefined,
       shown: false,
       alone: hasOneAccount(choice, lease.upstream),
       keyless: lease.isKeyless,

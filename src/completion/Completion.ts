@@ -233,7 +233,7 @@ export class Completion extends Context.Service<Completion, {
         }),
       forget: (caller, maker, id) => {
         const on = (driver: Driver | undefined, token: string | undefined) =>
-          driver?.seals?.forget(token, id) ?? Effect.void
+          driver?.capabilities.seals?.forget(token, id) ?? Effect.void
         const forgotten = caller._tag === "Direct"
           ? on(accounts.driverOf(maker.upstream), caller.token)
           : Effect.flatMap(
@@ -245,14 +245,14 @@ export class Completion extends Context.Service<Completion, {
       passesWhole: ({ targets }, family) =>
         targets.some(({ upstream }) => {
           const driver = accounts.driverOf(upstream)
-          return driver?.family === family || driver?.families?.includes(family) === true
+          return driver?.contract === family || driver?.capabilities.contracts?.all.includes(family) === true
         }),
       compactor: ({ targets }, caller, config) => {
-        const found = targets.map(({ upstream }) => accounts.driverOf(upstream)?.compaction)
+        const found = targets.map(({ upstream }) => accounts.driverOf(upstream)?.capabilities.compaction)
         if (!found.every((compaction) => compaction?.works(deadlines.now()) === true)) return undefined
         const [first] = targets
         const isAlone = first !== undefined && targets.every(({ upstream }) => upstream === first.upstream) &&
-          accounts.driverOf(first.upstream)?.families === undefined &&
+          accounts.driverOf(first.upstream)?.capabilities.contracts === undefined &&
           (caller._tag === "Direct" || isOneOrganization(config.accounts, first.upstream))
         return isAlone || found.every((compaction) => compaction?.always === true)
           ? { failed: () => found.forEach((compaction) => compaction?.failed(deadlines.now())) }
@@ -263,7 +263,7 @@ export class Completion extends Context.Service<Completion, {
           const { conversation } = input
           const counting = input.model.targets.flatMap(({ enabled, model, upstream }) => {
             const driver = enabled ? accounts.driverOf(upstream) : undefined
-            return driver?.countTokens === undefined
+            return driver?.capabilities.countTokens === undefined
               ? []
               : [servingDriver(driver, model, conversation, deadlines.now())]
           })[0]

@@ -21,7 +21,7 @@ import { peel, pullOf } from "../domain/stream/transduce.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { isWholeFor } from "../domain/VendorFields.ts"
 import type { AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
-import { type Driver, servingDriver } from "../upstream/Upstream.ts"
+import { type Driver, servingDriver, type SpeaksContracts } from "../upstream/Upstream.ts"
 import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import { boundsOf, mostOutput, withLimit } from "./bounds.ts"
@@ -171,13 +171,13 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   #refusedBy(driver: Driver, model: Target["model"]): GatewayError | undefined {
     const { conversation, request } = this.#input
     const unsent = noteUnsent(conversation, model, driver, request)
-    const isJudged = !hasOwnTools(conversation) || judgesChoice(conversation, driver.family)
+    const isJudged = !hasOwnTools(conversation) || judgesChoice(conversation, driver.contract)
     return this.refusal = unsent ?? (isJudged ? undefined : toolChoiceFault(conversation))
   }
 
   keepsCode(driver: Driver, { model }: Target): boolean {
     const { conversation } = this.#input
-    return isWholeFor(conversation, servingDriver(driver, model, conversation, this.#options.deadlines.now()).family)
+    return isWholeFor(conversation, servingDriver(driver, model, conversation, this.#options.deadlines.now()).contract)
   }
 
   span(lease: Lease, target: Target, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
@@ -200,9 +200,10 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     most: number
   ): Effect.Effect<Begun, UpstreamFailure | GatewayError, Scope.Scope> {
     const { driver } = lease
-    const begun = driver.choose === undefined
+    const { contracts } = driver.capabilities
+    const begun = contracts === undefined
       ? this.#begin(lease, driver, target, attempt, most)
-      : this.#choosing(lease, target, attempt, most)
+      : this.#choosing(contracts, lease, target, attempt, most)
     if (this.#input.isStrict !== true) return begun
     return Effect.tapError(begun, (failure) =>
       Effect.sync(() => {
@@ -226,8 +227,9 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     this.#isBounded = true
   }
 
-  /** Asks by the API that the driver chooses, and by another one in the same attempt if the server turns out to lack that. */
+  /** Asks by the contract that the driver chooses, and by another one in the same attempt if the server turns out to lack that. */
   #choosing(
+    contracts: SpeaksContracts,
     lease: Lease,
     target: Target,
     attempt: Scope.Scope,
@@ -251,8 +253,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
         })
         : begun
     }
-    if (driver.prepare === undefined) return on(before, before)
-    const prepared = Effect.flatMap(lease.credential.token, (token) => driver.prepare?.(token, now()) ?? Effect.void)
+    const prepared = Effect.flatMap(lease.credential.token, (token) => contracts.prepare(token, now()))
     return Effect.flatMap(prepared, () => on(choose(), before))
   }
 
@@ -264,13 +265,13 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   }
 
   /** Takes back what the attempt before has named. What a driver without seals ignores was noted for its target, in place of the rest. */
-  #startNaming({ seals }: Driver): void {
+  #startNaming({ capabilities: { seals } }: Driver): void {
     if (seals !== undefined) forgetIgnored(this.#input.request.stats, this.#left)
     this.#left = []
   }
 
   /** The whole conversation for the account of a lease, without what the account cannot open or find. */
-  #readable({ seals }: Driver, model: Target["model"], account: Maker): Conversation {
+  #readable({ capabilities: { seals } }: Driver, model: Target["model"], account: Maker): Conversation {
     const { caller: { owner }, conversation } = this.#input
     const { sealed } = this.#options
     if (seals === undefined) return conversation
@@ -288,7 +289,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   }
 
   /** The conversation by the id of the response that it continues, if the server stores that for the account. */
-  #byId({ seals }: Driver, account: Maker): Conversation | undefined {
+  #byId({ capabilities: { seals } }: Driver, account: Maker): Conversation | undefined {
     const { conversation } = this.#input
     const holder = conversation.vendorFields?.continued?.heldBy
     return holder !== undefined && isMaker(holder, account) ? seals?.byId(conversation) : undefined
@@ -364,7 +365,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
               })
           )
       )
-    const { seals } = driver
+    const { seals } = driver.capabilities
     const nothing = () => {}
     /** Asks, and again without what the server refuses: what it cannot read or find, and thinking. */
     const ask = (

@@ -59,9 +59,9 @@ const wordsOf = ({ serverFields, vendorFields }: Conversation): Record<string, s
 }
 
 /** Whether a driver sends the limit of output of a conversation. */
-const sendsLimit = ({ family, sends }: Driver, { model }: Target, conversation: Conversation): boolean =>
+const sendsLimit = ({ contract, sends }: Driver, { model }: Target, conversation: Conversation): boolean =>
   sends.sampling?.("maxTokens", model, conversation) === true ||
-  (sends.leastOutput !== undefined && !isWholeFor(conversation, family))
+  (sends.leastOutput !== undefined && !isWholeFor(conversation, contract))
 
 /** The tokens of output that a driver asks for at most, for a conversation with a limit. A request of several replies has a summary. */
 export const mostOutput = (
@@ -106,11 +106,11 @@ export const boundsOf = (
     const completionTokens = mostOutput(input, limited, driver)
     const fault = outputFault(outputs, completionTokens)
     if (fault !== undefined) return fault
-    const tools = driver.family === undefined ? [] : contracts[driver.family].callBounds(conversation)
+    const tools = driver.contract === undefined ? [] : contracts[driver.contract].callBounds(conversation)
     if (tools instanceof GatewayError) return tools
     const { toolChoice } = conversation
     // A reply without the demanded call is asked for again.
-    const isRepeated = asksTwice(conversation, driver.family)
+    const isRepeated = asksTwice(conversation, driver.contract)
     bounds.push({
       target,
       most: {

@@ -41,9 +41,9 @@ export const countUpstream = (
       config,
       request,
       model,
-      canCall: ({ countTokens }) => countTokens !== undefined,
+      canCall: ({ capabilities }) => capabilities.countTokens !== undefined,
       refuse: () => undefined,
-      call: ({ countTokens }, { model }, token) =>
+      call: ({ capabilities: { countTokens } }, { model }, token) =>
         countTokens === undefined
           ? Effect.succeed(undefined)
           : Effect.catchIf(

@@ -45,7 +45,7 @@ const unsupported = gatewayError(
 const ofOneModel = (route: Route, driverOf: AccountPool["driverOf"]): Route => {
   const { targets } = route
   if (targets.length === 1) return route
-  const first = targets.find(({ upstream }) => driverOf(upstream)?.embed !== undefined) ?? targets[0]!
+  const first = targets.find(({ upstream }) => driverOf(upstream)?.capabilities.embed !== undefined) ?? targets[0]!
   const id = normalizeModelName(first.model.id)
   return { ...route, targets: targets.filter(({ model }) => normalizeModelName(model.id) === id) }
 }
@@ -84,16 +84,16 @@ export const embedUpstream = (
     config,
     request,
     model: ofOneModel(model, accounts.driverOf),
-    canCall: ({ embed }) => embed !== undefined,
+    canCall: ({ capabilities }) => capabilities.embed !== undefined,
     refuse: (driver, target) => {
-      if (driver.embed === undefined) return unsupported
+      if (driver.capabilities.embed === undefined) return unsupported
       if (fields !== undefined) noteUnpassed(fields, driver, request)
-      if (own?.family !== driver.family) noteVendorInputs(own, stats, taskFields(config, target, own) !== undefined)
+      if (own?.family !== driver.contract) noteVendorInputs(own, stats, taskFields(config, target, own) !== undefined)
       return undefined
     },
-    call: ({ embed }, target, token, budget) =>
+    call: ({ capabilities }, target, token, budget) =>
       Effect.map(
-        embed!({
+        capabilities.embed!({
           model: target.model,
           inputs,
           dimensions,

@@ -11,5 +11,5 @@ export const isFarOfModel = (
   { driver }: Pick<Lease, "driver">,
   { class: is, health, retryAfter = 0 }: Pick<Classification, "class" | "health" | "retryAfter">
 ): boolean =>
-  is === "rate_limited" && health === "rate_limited" && driver.login === undefined &&
+  is === "rate_limited" && health === "rate_limited" && driver.capabilities.login === undefined &&
   retryAfter * 1_000 > backOff.rate_limited.longest

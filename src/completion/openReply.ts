@@ -159,7 +159,8 @@ const eventsOf = (
 }
 
 /** The account of a lease whose server can store responses. */
-const storing = (lease: Lease): Maker | undefined => lease.driver.seals === undefined ? undefined : makerOf(lease)
+const storing = (lease: Lease): Maker | undefined =>
+  lease.driver.capabilities.seals === undefined ? undefined : makerOf(lease)
 
 /** The reply as a stream, for one reader. */
 export const streamOf = (reply: OpenReply): CompletionOutput => ({

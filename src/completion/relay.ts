@@ -101,12 +101,12 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
     return this.#input.model
   }
 
-  canServe({ relay }: Driver): boolean {
-    return relay !== undefined
+  canServe({ capabilities }: Driver): boolean {
+    return capabilities.relay !== undefined
   }
 
   refuse(driver: Driver, { upstream }: Target): GatewayError | undefined {
-    return driver.relay === undefined ? notRelayed(driver.name, this.#input.path, upstream) : undefined
+    return driver.capabilities.relay === undefined ? notRelayed(driver.name, this.#input.path, upstream) : undefined
   }
 
   budgeted(): Budgeted {
@@ -130,7 +130,7 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
   ): Effect.Effect<RelayedReply, UpstreamFailure | GatewayError> {
     const { accept, makeBudget, path, promptTokens, request, source } = this.#input
     const { captures, deadlines } = this.#services
-    const { relay } = lease.driver
+    const { relay } = lease.driver.capabilities
     const budget = this.#budget ??= makeBudget()
     let sent = 0
     budget.startReply()

@@ -14,9 +14,9 @@ import type { Passing } from "../domain/passedError.ts"
 import { secretsOfUpstream } from "../upstream/serverSecrets.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 
-/** An app's driver has any name, and may have a family. */
-const familyOf = ({ family, name }: Driver): ErrorFamily | undefined =>
-  protocolFamily(name) ?? protocolFamily(family ?? "")
+/** An app's driver has any name, and may have a contract. */
+const familyOf = ({ contract, name }: Driver): ErrorFamily | undefined =>
+  protocolFamily(name) ?? protocolFamily(contract ?? "")
 
 /** The words of a request's servers. */
 export class ServerWords {

@@ -173,12 +173,12 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         if (organization !== undefined) lease.learnOrganization(organization)
         const { tools } = conversation
         const enabled = toolsEnabled(conversation)
-        const singleCall = enabled && !conversation.parallelToolCalls && !isWholeFor(conversation, driver.family)
+        const singleCall = enabled && !conversation.parallelToolCalls && !isWholeFor(conversation, driver.contract)
         // A stop sequence or a single call may end the reply within a chunk, too late to estimate in slices.
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
         const callId = callIds()
         const writes = new Writes()
-        const maker = driver.seals === undefined ? undefined : makerOf(lease)
+        const maker = driver.capabilities.seals === undefined ? undefined : makerOf(lease)
         const assembly = assembleReply({
           sieve: enabled ? sieve({ tools, callId }) : undefined,
           reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,
@@ -201,7 +201,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         const turn = (events: Stream.Stream<UpstreamEvent, UpstreamFailure>) =>
           sealed.isShared ? writes.before(assembled(events)) : assembled(events)
         const estimate = estimateCooperatively(conversation)
-        const leavesZeroOut = driver.family !== undefined && contracts[driver.family].leavesZeroOut
+        const leavesZeroOut = driver.contract !== undefined && contracts[driver.contract].leavesZeroOut
         const isCacheReported = () => leavesZeroOut ? assembly.promptReported() : assembly.cacheReported()
         if (isLate) {
           const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))
@@ -247,7 +247,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
       }
       return {
         id: first.turn.id,
-        events: withNext(first, asksTwice(conversation, driver.family) ? second : fail),
+        events: withNext(first, asksTwice(conversation, driver.contract) ? second : fail),
         isOver: () => isOver(),
         isCacheReported: () => isCacheReported()
       }
@@ -260,7 +260,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     const { conversation, driver } = input
-    return checksChoice(conversation, driver.family)
+    return checksChoice(conversation, driver.contract)
       ? startDemanding(input, lease, scope)
       : startTurn(input, lease, conversation, undefined)
   }

@@ -62,17 +62,17 @@ const noteUnsampled = (
 const all = () => true
 
 /** What a driver sends. */
-type Sending = Pick<Driver, "family" | "sends">
+type Sending = Pick<Driver, "contract" | "sends">
 
 /** Stands for the driver where nothing is sent. */
-export const sendsNothing: Sending = { sends: {} }
+export const sendsNothing: Sending = { contract: undefined, sends: {} }
 
-/** Tells which vendor fields of a family the driver sends; `undefined` for those of other families. */
+/** Tells which vendor fields of a contract the driver sends; `undefined` for those of other contracts. */
 const sendsOf = (
-  { family, sends }: Sending,
+  { contract, sends }: Sending,
   bodyVendorFields: BodyVendorFields | undefined
 ): Sends["vendorFields"] =>
-  bodyVendorFields !== undefined && bodyVendorFields.vendor === family ? sends.vendorFields ?? all : undefined
+  bodyVendorFields !== undefined && bodyVendorFields.vendor === contract ? sends.vendorFields ?? all : undefined
 
 /** Notes the fields that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUnpassed = (
@@ -123,7 +123,7 @@ export const noteUnsentFields = (
 ): GatewayError | undefined => {
   const { bodyVendorFields, serverFields, untranslated } = conversation
   const sends = sendsOf(driver, bodyVendorFields)
-  const isWhole = isWholeFor(conversation, driver.family)
+  const isWhole = isWholeFor(conversation, driver.contract)
   if (untranslated !== undefined && !isWhole) {
     if (untranslated.refused !== undefined) return untranslated.refused
     for (const path of untranslated.paths) noteIgnored(request.stats, path)
@@ -145,7 +145,7 @@ export const noteUnsent = (
   request: Request
 ): GatewayError | undefined => {
   const { vendorFields, thinking } = conversation
-  const isOwn = vendorFields !== undefined && vendorFields.vendor === driver.family
+  const isOwn = vendorFields !== undefined && vendorFields.vendor === driver.contract
   if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, request.stats, conversation)
   noteUnsampled(conversation, model, driver, request)
   return noteUnsentFields(conversation, request, driver)
@@ -157,9 +157,9 @@ const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text =
  * The conversation for a driver: without texts that have nothing but fields of another family, such as a signature alone, and without
  * tools that its caller has not loaded yet.
  */
-export const forDriver = (conversation: Conversation, { family }: Pick<Driver, "family">): Conversation => {
+export const forDriver = (conversation: Conversation, { contract }: Pick<Driver, "contract">): Conversation => {
   const { bodyVendorFields, turns } = conversation
-  if (bodyVendorFields === undefined || bodyVendorFields.vendor === family) return conversation
+  if (bodyVendorFields === undefined || bodyVendorFields.vendor === contract) return conversation
   const spoken = turns.flatMap((turn): ReadonlyArray<Turn> => {
     if (!turn.parts.some(isForOthers)) return [turn]
     const parts = turn.parts.filter((part) => !isForOthers(part))

@@ -5,7 +5,7 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { DriverName } from "../contracts/drivers.ts"
-import type { ServerApi } from "../contracts/names.ts"
+import type { ServingContract } from "../contracts/names.ts"
 import type { Limits } from "../domain/limits.ts"
 import type { ModelFacts } from "../domain/modelFacts.ts"
 import type { Model } from "../domain/models.ts"
@@ -82,8 +82,8 @@ export interface ConfiguredModel extends Model {
   readonly thinking?: "effort" | "template" | "budget" | "none"
   /** The limit of output that a `messages` server gets if the caller has none. */
   readonly max_tokens?: number
-  /** The API of the model, in place of its upstream's. */
-  readonly api?: ServerApi
+  /** The contract of the model, in place of its upstream's. */
+  readonly contract?: ServingContract
   /** False for a model that takes no pictures. */
   readonly images?: boolean
   /** The facts that the entry says. */
@@ -102,8 +102,8 @@ export interface UpstreamConfig {
   /** Without a trailing slash, with the query that every call gets; empty with the embedded driver. */
   readonly base_url: string
   readonly models: ReadonlyArray<ConfiguredModel>
-  /** The API of completions; absent for the one of the driver. */
-  readonly api?: ServerApi
+  /** The contract of completions; `undefined` for the one of the driver. */
+  readonly contract: ServingContract | undefined
   readonly tools: "native" | "functions" | "prompt"
   /** The turns whose thinking is sent back to the server. */
   readonly history_reasoning: "all" | "current" | "none"
@@ -113,10 +113,10 @@ export interface UpstreamConfig {
   readonly whole_replies: "whole" | "streamed"
   /** How long prompts stay warm, and what is done for that. */
   readonly prompt_cache: typeof Groups.UpstreamEntry.Type["prompt_cache"]
-  /** Who compacts conversations of the Responses API; absent for `auto`. */
-  readonly compaction?: "auto" | "server" | "gateway"
-  /** Which cost counts where the server tells its own; absent for the server's. */
-  readonly bill?: "server" | "prices"
+  /** Who compacts conversations of the Responses API. */
+  readonly compaction: "auto" | "server" | "gateway"
+  /** Which cost counts where the server tells its own; `undefined` for the server's. */
+  readonly bill: "server" | "prices" | undefined
   readonly enabled: boolean
   /** Seconds. */
   readonly timeouts: typeof Groups.UpstreamEntry.Type["timeouts"]
@@ -129,12 +129,12 @@ export interface UpstreamConfig {
   readonly forward_headers: ReadonlyArray<string>
   /** Whose errors callers of the server's protocol get. */
   readonly errors: "pass" | "own"
-  /** How the pool chooses among accounts with a free slot; absent for `rotate`. */
-  readonly choose?: "rotate" | "fill_first" | "weighted" | "spend_soonest_reset"
-  /** The share of each window of an account's quota that is kept for interactive keys; absent for none. */
-  readonly reserve?: number
-  /** What all of its accounts may use in windows; absent without a budget. */
-  readonly budgets?: ReadonlyArray<KeyLimit>
+  /** How the pool chooses among accounts with a free slot; `undefined` for `rotate`. */
+  readonly choose: "rotate" | "fill_first" | "weighted" | "spend_soonest_reset" | undefined
+  /** The share of each window of an account's quota that is kept for interactive keys; `undefined` for none. */
+  readonly reserve: number | undefined
+  /** What all of its accounts may use in windows; `undefined` without a budget. */
+  readonly budgets: ReadonlyArray<KeyLimit> | undefined
   /** When callers get the server's rate-limit headers. */
   readonly rate_limit_headers: "auto" | "always" | "never"
   /** An address, which may contain a password, or `direct`; `undefined` for the environment's. */

@@ -15,6 +15,7 @@ import {
   needsAccounts,
   protocolNames
 } from "../contracts/drivers.ts"
+import { contractOfApi } from "../contracts/names.ts"
 import { forwardRule } from "../domain/forwardedHeaders.ts"
 import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
 import { type RoutedModel, type RoutedUpstream, routeFaults, targetText, upstreamOfTarget } from "../domain/routes.ts"
@@ -60,18 +61,15 @@ const toTools = (
 const normalForm =
   "must be in its normal form, such as https://host/v1: in lower case up to the path, and without the usual port"
 
-/** A field of an upstream at a place of the file, or of a model of it, that servers with several APIs alone have. */
-const ofApis = <Name extends "api" | "compaction", Value extends string>(
-  driver: string,
-  name: Name,
-  value: Value | undefined,
-  place: string,
-  faults: Array<Fault>
-): { readonly [Field in Name]?: Value } => {
-  if (value === undefined) return {}
-  if (!hasApis(driver)) faults.push(fault(`${place}.${name}`, `must be unset with the ${driver} driver`))
-  return { [name]: value } as { readonly [Field in Name]: Value }
+/** The value of a field at a place of the file that servers with several APIs alone have. */
+const ofApis = <Value>(driver: string, value: Value | undefined, place: string, faults: Array<Fault>) => {
+  if (value !== undefined && !hasApis(driver)) faults.push(fault(place, `must be unset with the ${driver} driver`))
+  return value
 }
+
+/** The contract that the words of `api` at a place of the file mean. */
+const toContract = (driver: string, { api }: Pick<Entry, "api">, place: string, faults: Array<Fault>) =>
+  api === undefined ? undefined : contractOfApi[ofApis(driver, api, `${place}.api`, faults) ?? api]
 
 /**
  * What is wrong with the address of an upstream or a webhook. Each has one form, so that no reader takes a part of it for another: `http:\\host`, for
@@ -122,10 +120,11 @@ const toModels = (
     if (id.includes("*")) faults.push(fault(`${place}.models.${id}`, noWildcard))
     const native = natives.get(normalizeModelName(id))
     const written: Exclude<typeof entry, string> = typeof entry === "string" ? { model: entry } : entry
-    const { api, hidden, max_tokens, model, reasoning, search, thinking } = written
+    const { hidden, max_tokens, model, reasoning, search, thinking } = written
     const images = written.images ?? written.input?.includes("image")
     const facts = factsIn(images === false ? { input: ["text"], ...written } : written)
     if (model.trim() === "") faults.push(fault(`${place}.models.${id}`, "must name a model"))
+    const contract = toContract(driver, written, `${place}.models.${id}`, faults)
     return {
       id: native === undefined ? id.trim() : normalizeModelName(id),
       model: model.trim(),
@@ -133,7 +132,7 @@ const toModels = (
       search: search ?? native?.search ?? false,
       ...(thinking === undefined ? {} : { thinking }),
       ...(max_tokens === undefined ? {} : { max_tokens }),
-      ...ofApis(driver, "api", api, `${place}.models.${id}`, faults),
+      ...(contract === undefined ? {} : { contract }),
       ...(images === undefined ? {} : { images }),
       ...(facts === undefined ? {} : { facts }),
       ...(hidden === undefined ? {} : { hidden })
@@ -310,14 +309,14 @@ const toUpstream = (
     driver: entry.driver,
     base_url,
     models: toModels(entry, place, faults),
-    ...ofApis(entry.driver, "api", entry.api, place, faults),
-    ...ofApis(entry.driver, "compaction", entry.compaction, place, faults),
+    contract: toContract(entry.driver, entry, place, faults),
+    compaction: ofApis(entry.driver, entry.compaction, `${place}.compaction`, faults) ?? "auto",
     tools: toTools(entry, place, faults),
     history_reasoning: entry.history_reasoning,
     fields: entry.fields,
     whole_replies: entry.whole_replies,
     prompt_cache: toPromptCache(entry, `${place}.prompt_cache`, faults),
-    ...entry.bill === undefined ? {} : { bill: entry.bill },
+    bill: entry.bill,
     enabled: entry.enabled,
     timeouts: { connect, first_byte, silence },
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),
@@ -326,8 +325,8 @@ const toUpstream = (
     forward_headers: toForwarded(entry, `${place}.forward_headers`, faults),
     errors: entry.errors,
     choose: entry.choose,
-    ...entry.reserve === undefined ? {} : { reserve: entry.reserve },
-    ...entry.budgets === undefined ? {} : { budgets: entry.budgets.map(toLimit) },
+    reserve: entry.reserve,
+    budgets: entry.budgets?.map(toLimit),
     rate_limit_headers: entry.rate_limit_headers,
     proxy: proxyAt(entry.proxy, `${place}.proxy`, outside.variables, faults),
     tls: isPlain ? undefined : readTls(entry.tls, `${place}.tls`, faults, outside.files),

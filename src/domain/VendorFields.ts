@@ -48,6 +48,12 @@ export const isWholeFor = (
   family: FamilyName | undefined
 ): boolean => vendorFields?.wholeElement === true && vendorFields.vendor === family
 
+/** The headers that a caller of a contract sends by it; `undefined` for callers of other contracts. */
+export const headersFor = (
+  { vendorFields }: { readonly vendorFields?: VendorFields | undefined },
+  contract: FamilyName
+): VendorFields["headers"] => vendorFields?.vendor === contract ? vendorFields.headers : undefined
+
 /** An element as a driver writes it, with its vendor fields beneath. The element's own fields win, at every depth. */
 export const mergeFields = (element: JsonFields, fields: JsonFields): JsonFields => {
   const merged: { [name: string]: Json } = { ...element }

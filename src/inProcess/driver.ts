@@ -28,21 +28,17 @@ const illFormed = (name: string) => (cause: Cause.Cause<UpstreamFailure>): Effec
 export const makeDriver = (
   driver: Pick<Driver, "complete"> & { readonly [K in keyof Driver]?: Driver[K] | undefined }
 ): Driver => {
-  const name = driver.name ?? "custom"
-  const optional = (["login", "listModels", "embed", "countTokens", "relay", "choose", "prepare"] as const)
-    .flatMap((member) => driver[member] === undefined ? [] : [[member, driver[member].bind(driver)] as const])
+  const { capabilities = {}, contract, models = [], name = "custom", secrets = [], sends = {} } = driver
   // A spread would miss the methods of a class, and members set to undefined would hide the defaults.
   return {
     name,
-    isAnonymous: driver.isAnonymous ?? driver.login === undefined,
-    sends: driver.sends ?? {},
-    models: driver.models ?? [],
+    isAnonymous: driver.isAnonymous ?? capabilities.login === undefined,
+    sends,
+    models,
     verify: (token) => driver.verify?.(token) ?? Effect.void,
-    family: driver.family,
-    families: driver.families,
-    secrets: driver.secrets,
-    sessions: driver.sessions,
-    ...Object.fromEntries(optional),
+    contract,
+    secrets,
+    capabilities,
     complete: (request) => {
       // When an app's own call leaves is not known.
       request.budget.isSent = true

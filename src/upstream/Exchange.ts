@@ -473,7 +473,7 @@ export class Exchanges extends Context.Service<Exchanges, {
   /** Sends a request immediately. The caller has to call `leave` in every case. */
   readonly start: (request: ExchangeRequest, options: ExchangeOptions) => Effect.Effect<Exchange>
   /** Sent beside the account's credential: headers of the upstream and passwords of proxies. Recordings leave them out. */
-  readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
+  readonly secrets: ReadonlyArray<Redacted.Redacted<string>>
 }>()("model-gateway/upstream/Exchanges") {}
 
 /** What was sent with a token, for where the answer is quoted. */
@@ -482,5 +482,5 @@ export const secretsWith = (
   tokens: ReadonlyArray<string>
 ): ReadonlyArray<string> => [
   ...tokens,
-  ...(secrets ?? []).map(Redacted.value)
+  ...secrets.map(Redacted.value)
 ]

@@ -67,7 +67,7 @@ export interface Recorder {
     /** The token of the request, which is redacted if the upstream repeats it. */
     readonly secret: Redacted.Redacted<string> | undefined
     /** What else was sent that is secret. */
-    readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
+    readonly secrets: ReadonlyArray<Redacted.Redacted<string>>
   }) => RoundRecorder
 }
 
@@ -80,23 +80,23 @@ export interface CompletionRequest {
   readonly conversation: Conversation
   readonly credential: Credential
   /** The credential is the caller's own token, and the caller has no gateway key. */
-  readonly direct?: boolean | undefined
+  readonly direct: boolean
   readonly recorder: Recorder | undefined
-  readonly callerHeaders?: CallerHeaders | undefined
+  readonly callerHeaders: CallerHeaders | undefined
   /** Stands for the conversation at a server's cache: 32 hex digits, apart for each caller and session. */
-  readonly cacheName?: (() => string) | undefined
+  readonly cacheName: (() => string) | undefined
   /** The request belongs to a session of its client. */
-  readonly hasSession?: boolean | undefined
+  readonly hasSession: boolean
   /** Tokens from which the server keeps a prompt. */
-  readonly leastCached?: number | undefined
+  readonly leastCached: number | undefined
   /** The caller gets the reply as a whole, so the upstream may send it as a whole too. */
-  readonly isWhole?: boolean | undefined
+  readonly isWhole: boolean
   /** The budget of the request, shared by its attempts. A driver takes each call from it and counts what arrives. */
   readonly budget: RequestBudget
   /** Receives the id of the upstream session as soon as it exists, because later steps may fail and leave it behind. */
-  readonly onSession?: ((sessionId: string) => Effect.Effect<void>) | undefined
+  readonly onSession: ((sessionId: string) => Effect.Effect<void>) | undefined
   /** Called for every round after the first. */
-  readonly onContinue?: (() => void) | undefined
+  readonly onContinue: (() => void) | undefined
 }
 
 /** A running completion. */
@@ -127,11 +127,11 @@ export interface UpstreamSession {
 export interface EmbeddingsRequest extends EmbeddingsInput {
   readonly model: UpstreamModel
   /** Fields of the caller's body that the gateway does not model; a driver sends those that it passes. */
-  readonly fields?: ServerFields | undefined
+  readonly fields: ServerFields | undefined
   readonly token: string | undefined
   /** The budget of the request. */
-  readonly budget?: RequestBudget | undefined
-  readonly callerHeaders?: CallerHeaders | undefined
+  readonly budget: RequestBudget | undefined
+  readonly callerHeaders: CallerHeaders | undefined
 }
 
 /** A body that the server gets as it is. */
@@ -139,7 +139,7 @@ export interface RelayedBody {
   readonly content: RequestBody
   readonly contentType: string
   /** The length of a body that arrives while it is sent, if it is known. */
-  readonly length?: number | undefined
+  readonly length: number | undefined
   /** What recordings keep of it; empty for pictures and sound. */
   readonly recorded: string
 }
@@ -154,8 +154,8 @@ export interface RelayedRequest {
   /** Makes the body with the server's name of the model. */
   readonly body: (model: string) => RelayedBody
   readonly budget: RequestBudget
-  readonly recorder?: Recorder | undefined
-  readonly callerHeaders?: CallerHeaders | undefined
+  readonly recorder: Recorder | undefined
+  readonly callerHeaders: CallerHeaders | undefined
 }
 
 /** A reply that callers get as it is, once its first bytes are there and are no error. */
@@ -172,7 +172,7 @@ export interface CountRequest {
   readonly model: UpstreamModel
   readonly conversation: Conversation
   readonly token: string | undefined
-  readonly callerHeaders?: CallerHeaders | undefined
+  readonly callerHeaders: CallerHeaders | undefined
 }
 
 /** What a driver sends of what callers ask for. The gateway substitutes the rest, or `x-gateway-ignored` lists it. */
@@ -202,14 +202,14 @@ export interface Sends {
   readonly vendorFields?: ((name: string, path: string) => boolean) | undefined
 }
 
-/** What of a conversation only its maker, or not every server, can read or find: seals, ids of items, stored responses, thinking. */
+/** Seals of a server: what of a conversation only its maker, or not every server, can read or find. */
 export interface Seals extends SealedRequests {
   /** Deletes a stored response. */
   readonly forget: (token: string | undefined, id: string) => Effect.Effect<void, UpstreamFailure>
 }
 
 /** Compactions of conversations by a server. */
-export interface ServerCompaction {
+export interface Compacts {
   /** The server compacts, even if other servers may have to read what it makes. */
   readonly always: boolean
   /** False while the server is known to compact nothing. `now`: monotonic milliseconds. */
@@ -218,12 +218,28 @@ export interface ServerCompaction {
   readonly failed: (now: number) => void
 }
 
-/** The driver of the API that serves a request. */
+/** A server that speaks several contracts, of which one serves each request. */
+export interface SpeaksContracts {
+  /** All contracts that it may speak. */
+  readonly all: ReadonlyArray<FamilyName>
+  /**
+   * The driver of the contract that serves a request. `now`: monotonic milliseconds. After a failure that says that the server lacks the contract
+   * it is another one.
+   */
+  readonly choose: (model: UpstreamModel, conversation: Conversation, now: number) => Driver
+  /** Learns what `choose` depends on, in bounded time. */
+  readonly prepare: (token: string | undefined, now: number) => Effect.Effect<void>
+}
+
+/** What of a driver is its contract's own. A server with several contracts has one for each. */
+export type ServedContract = Pick<Driver, "contract" | "sends" | "complete" | "capabilities">
+
+/** The driver of the contract that serves a request. `now`: monotonic milliseconds. */
 export const servingDriver = (driver: Driver, model: UpstreamModel, conversation: Conversation, now: number): Driver =>
-  driver.choose?.(model, conversation, now) ?? driver
+  driver.capabilities.contracts?.choose(model, conversation, now) ?? driver
 
 /** The sessions of an account that the upstream keeps. */
-export interface Sessions {
+export interface KeepsSessions {
   readonly create: (token: string | undefined) => Effect.Effect<string, UpstreamFailure>
   /** Sessions of an account, `count` at most. */
   readonly list: (
@@ -234,58 +250,71 @@ export interface Sessions {
   readonly deleteAll: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>
 }
 
-/** What each driver implements. What an upstream lacks is absent. */
+/** Logs in and returns a token. Accounts of other drivers have a token only. */
+export type LogsIn = (login: Login) => Effect.Effect<string, UpstreamFailure>
+
+/** Reads the server's own names of its models, each with what the list says about it; bounded in number, bytes and time. */
+export type ListsModels = (token: string | undefined) => Effect.Effect<ReadonlyArray<ServersModel>, UpstreamFailure>
+
+/** Counts the tokens of a conversation. */
+export type Counts = (request: CountRequest) => Effect.Effect<number, UpstreamFailure>
+
+/** Makes the vectors of texts. */
+export type Embeds = (request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, UpstreamFailure>
+
+/**
+ * Relays a request of another endpoint of the vendor's, if the server may have it. Fails with the error of a body that turns out to be wrong
+ * while it is sent. The scope owns the connection.
+ */
+export type Relays = (
+  request: RelayedRequest
+) => Effect.Effect<RelayedReply, UpstreamFailure | GatewayError, Scope.Scope>
+
+/** The same driver over an account's own proxy: an address or `direct`. */
+export type GoesThrough = (proxy: Redacted.Redacted<string>) => Driver
+
+/** What some drivers can do beside completions. */
+interface AllCapabilities {
+  readonly contracts: SpeaksContracts
+  readonly seals: Seals
+  /** Without it the gateway makes all compactions. */
+  readonly compaction: Compacts
+  readonly sessions: KeepsSessions
+  readonly login: LogsIn
+  readonly listModels: ListsModels
+  readonly countTokens: Counts
+  readonly embed: Embeds
+  readonly relay: Relays
+  /** Drivers that call no server have none. */
+  readonly withProxy: GoesThrough
+}
+
+/** The capabilities of one driver. What it lacks is absent. */
+export type Capabilities = { readonly [Name in keyof AllCapabilities]?: AllCapabilities[Name] | undefined }
+
+/** What each driver implements. */
 export interface Driver {
   /** Callers see the name `embedded`; other drivers may have any other name. */
   readonly name: string
-  /** The vendor contract that the driver speaks; it sends the `VendorFields` of that family back word for word. */
-  readonly family?: FamilyName | undefined
-  /** The contracts that it may speak beside its own, of which `choose` names one for each request. */
-  readonly families?: ReadonlyArray<FamilyName> | undefined
   /**
-   * The driver of the API that serves a request, for a server with several. `now`: monotonic milliseconds. After a failure that says that the
-   * server lacks the API it is another one.
+   * The vendor contract that the driver speaks, whose `VendorFields` it sends back word for word; `undefined` for the session protocol and for
+   * an app's own.
    */
-  readonly choose?: ((model: UpstreamModel, conversation: Conversation, now: number) => Driver) | undefined
-  /** Learns what `choose` depends on, in bounded time. */
-  readonly prepare?: ((token: string | undefined, now: number) => Effect.Effect<void>) | undefined
+  readonly contract: FamilyName | undefined
   /** A completion needs no credential. */
   readonly isAnonymous: boolean
   readonly sends: Sends
-  /** Absent where servers seal nothing. */
-  readonly seals?: Seals | undefined
-  /** Absent where the gateway makes all compactions. */
-  readonly compaction?: ServerCompaction | undefined
   /**
    * Model ids beyond the four native ones, in configured order. Informational: callers may use those of `upstream.models`.
    */
   readonly models: ReadonlyArray<UpstreamModel>
   /** Sent beside the account's credential. They are removed where the upstream's words are quoted. */
-  readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
-  /** The same driver over an account's own proxy: an address or `direct`. Drivers that call no server have none. */
-  readonly withProxy?: ((proxy: Redacted.Redacted<string>) => Driver) | undefined
-  /** The server's own names of its models, each with what the list says about it, if it lists them; bounded in number, bytes and time. */
-  readonly listModels?:
-    | ((token: string | undefined) => Effect.Effect<ReadonlyArray<ServersModel>, UpstreamFailure>)
-    | undefined
-  /** Logs in and returns a token. Absent where accounts have a token only. */
-  readonly login?: ((login: Login) => Effect.Effect<string, UpstreamFailure>) | undefined
+  readonly secrets: ReadonlyArray<Redacted.Redacted<string>>
+  readonly capabilities: Capabilities
   /** Checks that a token works. */
   readonly verify: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>
   /** Starts a completion and waits for the head of the response, so that refusals fail here. The scope owns the connection. */
   readonly complete: (
     request: CompletionRequest
   ) => Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope>
-  /** Makes embeddings, if the upstream can. */
-  readonly embed?: ((request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, UpstreamFailure>) | undefined
-  /**
-   * Relays a request of another endpoint of the family, if the upstream may have it. Fails with the error of a body that turns out to be
-   * wrong while it is sent. The scope owns the connection.
-   */
-  readonly relay?:
-    | ((request: RelayedRequest) => Effect.Effect<RelayedReply, UpstreamFailure | GatewayError, Scope.Scope>)
-    | undefined
-  /** Counts the tokens of a conversation, if the upstream can. */
-  readonly countTokens?: ((request: CountRequest) => Effect.Effect<number, UpstreamFailure>) | undefined
-  readonly sessions?: Sessions | undefined
 }

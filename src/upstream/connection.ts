@@ -72,17 +72,15 @@ export const withConnection = (
 
 /** The driver of an upstream over the proxy of one of its accounts, if that has one of its own. */
 export const driverThrough = (driver: Driver, proxy: Redacted.Redacted<string> | undefined): Driver =>
-  proxy === undefined || driver.withProxy === undefined ? driver : driver.withProxy(proxy)
+  proxy === undefined ? driver : driver.capabilities.withProxy?.(proxy) ?? driver
 
-/** Makes the driver of an upstream over its connection. Accounts with a proxy of their own get theirs by `Driver.withProxy`. */
+/** Makes the driver of an upstream over its connection. Accounts with a proxy of their own get theirs by its capability `withProxy`. */
 export const driverWithConnection = (
   exchanges: Exchanges["Service"],
   upstream: Parameters<typeof withConnection>[1],
   make: (exchanges: Exchanges["Service"]) => Driver
 ): Driver => {
-  const over = (proxy?: Redacted.Redacted<string>): Driver => {
-    const own = withConnection(exchanges, upstream, proxy)
-    return { ...make(own), secrets: own.secrets }
-  }
-  return { ...over(), withProxy: over }
+  const over = (proxy?: Redacted.Redacted<string>): Driver => make(withConnection(exchanges, upstream, proxy))
+  const driver = over()
+  return { ...driver, capabilities: { ...driver.capabilities, withProxy: over } }
 }

@@ -33,7 +33,7 @@ const optionsOf = (config: UpstreamConfig): ServerOptions => ({
   baseUrl: config.base_url,
   models: config.models,
   furtherModels: furtherModels(config),
-  api: config.api,
+  contract: config.contract,
   tools: config.tools,
   historyReasoning: config.history_reasoning,
   fields: config.fields,

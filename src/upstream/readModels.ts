@@ -66,7 +66,7 @@ const readersOf = (config: GatewayConfig, drivers: Drivers): ReadonlyMap<string,
   return new Map([...config.upstreams].flatMap(([name, upstream]): ReadonlyArray<[string, Reader]> => {
     const { enabled } = upstream
     const driver = drivers.get(name)
-    return enabled && driver?.listModels !== undefined
+    return enabled && driver?.capabilities.listModels !== undefined
       ? [[name, { upstream, driver, credentials: credentials.get(name) ?? noCredential }]]
       : []
   }))
@@ -82,7 +82,7 @@ const isSame = (one: Reader | undefined, other: Reader): boolean =>
 const listOf = ({ credentials, driver }: Reader) =>
   Effect.firstSuccessOf(
     credentials.map(({ proxy, token }) =>
-      driverThrough(driver, proxy).listModels!(token === undefined ? undefined : Redacted.value(token))
+      driverThrough(driver, proxy).capabilities.listModels!(token === undefined ? undefined : Redacted.value(token))
     )
   )
 

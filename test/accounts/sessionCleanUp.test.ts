@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
-import type { Sessions } from "../../src/upstream/Upstream.ts"
+import type { KeepsSessions } from "../../src/upstream/Upstream.ts"
 import { accounts, ask, buildPool, direct, hold, makeDriver, managed, type Pool, shows } from "./support.ts"
 
 const a = "a@x.org"
@@ -19,7 +19,7 @@ const use = Effect.fnUntraced(function*(pool: Pool, sessions: ReadonlyArray<stri
 const heldDeletion = Effect.gen(function*() {
   const gate = yield* Deferred.make<void>()
   const state = { running: 0, interrupted: 0 }
-  const deleteAll: Sessions["deleteAll"] = () =>
+  const deleteAll: KeepsSessions["deleteAll"] = () =>
     Effect.suspend(() => {
       state.running++
       return Deferred.await(gate)

@@ -10,42 +10,52 @@ import { Accounts, type Caller, type LeaseOptions } from "../../src/accounts/Acc
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
-import type { Driver, Login, Sessions } from "../../src/upstream/Upstream.ts"
+import type { Driver, KeepsSessions, Login, LogsIn } from "../../src/upstream/Upstream.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
 
 const unused = Effect.die("not called")
 
+/** What tests change of a driver. */
+export interface DriverChanges extends Partial<Omit<Driver, "capabilities">> {
+  readonly login?: LogsIn
+  readonly sessions?: Partial<KeepsSessions>
+}
+
 /** A driver of the session kind whose logins give `<name>-1`, `<name>-2` …; `calls` records its calls. */
 export const makeDriver = (
-  { sessions, ...overrides }: Partial<Omit<Driver, "sessions">> & { readonly sessions?: Partial<Sessions> } = {},
+  { login, sessions, ...overrides }: DriverChanges = {},
   without: { readonly login?: undefined; readonly sessions?: undefined } = {}
 ) => {
   const calls: Array<string> = []
   const logins = new Map<string, number>()
   const driver: Driver = {
     name: "session",
+    contract: undefined,
     isAnonymous: false,
     sends: {},
     models: [],
-    login: (login) =>
-      Effect.map(Effect.yieldNow, () => {
-        const name = nameOf(login)
-        const count = (logins.get(name) ?? 0) + 1
-        logins.set(name, count)
-        calls.push(`login ${name}`)
-        return `${name}-${count}`
-      }),
+    secrets: [],
     verify: (token) => Effect.sync(() => void calls.push(`verify ${token}`)),
     complete: () => unused,
     ...overrides,
-    sessions: {
-      create: () => unused,
-      list: () => unused,
-      delete: (token, id) => Effect.sync(() => void calls.push(`delete ${id} with ${token}`)),
-      deleteAll: (token) => Effect.sync(() => void calls.push(`delete all with ${token}`)),
-      ...sessions
-    },
-    ...without
+    capabilities: {
+      login: login ?? ((login) =>
+        Effect.map(Effect.yieldNow, () => {
+          const name = nameOf(login)
+          const count = (logins.get(name) ?? 0) + 1
+          logins.set(name, count)
+          calls.push(`login ${name}`)
+          return `${name}-${count}`
+        })),
+      sessions: {
+        create: () => unused,
+        list: () => unused,
+        delete: (token, id) => Effect.sync(() => void calls.push(`delete ${id} with ${token}`)),
+        deleteAll: (token) => Effect.sync(() => void calls.push(`delete all with ${token}`)),
+        ...sessions
+      },
+      ...without
+    }
   }
   return { driver, calls }
 }

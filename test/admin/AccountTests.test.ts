@@ -12,19 +12,18 @@ import { resolveRoute } from "../../src/domain/routes.ts"
 import { type UpstreamEvent, UpstreamFinish, UpstreamReasoning, UpstreamText } from "../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import { Captures } from "../../src/recordings/Captures.ts"
-import type { Driver, Sessions } from "../../src/upstream/Upstream.ts"
+import type { Driver } from "../../src/upstream/Upstream.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
-import { accounts, makeDriver } from "../accounts/support.ts"
+import { accounts, type DriverChanges, makeDriver } from "../accounts/support.ts"
 
 /** A driver with scripted sessions and replies, and the calls that it received. */
 const makeUpstream = (
-  overrides: (calls: Array<string>) => Partial<Omit<Driver, "sessions">> & { readonly sessions?: Partial<Sessions> } =
-    () => ({}),
-  without: { readonly sessions?: undefined } = {}
+  overrides: (calls: Array<string>) => DriverChanges = () => ({}),
+  without: { readonly login?: undefined; readonly sessions?: undefined } = {}
 ) => {
   const made = makeDriver()
   const { calls } = made
-  const { sessions, ...others } = overrides(calls)
+  const { login = made.driver.capabilities.login, sessions, ...others } = overrides(calls)
   const driver: Driver = {
     ...made.driver,
     complete: ({ credential, model }) =>
@@ -37,16 +36,19 @@ const makeUpstream = (
         }
       }),
     ...others,
-    sessions: {
-      ...made.driver.sessions!,
-      create: (token) => Effect.as(Effect.sync(() => void calls.push(`create with ${token}`)), "session-1"),
-      list: (token) =>
-        Effect.as(Effect.sync(() => void calls.push(`list with ${token}`)), [
-          { id: "other", title: "", updatedAt: 0 }
-        ]),
-      ...sessions
-    },
-    ...without
+    capabilities: {
+      login,
+      sessions: {
+        ...made.driver.capabilities.sessions!,
+        create: (token) => Effect.as(Effect.sync(() => void calls.push(`create with ${token}`)), "session-1"),
+        list: (token) =>
+          Effect.as(Effect.sync(() => void calls.push(`list with ${token}`)), [
+            { id: "other", title: "", updatedAt: 0 }
+          ]),
+        ...sessions
+      },
+      ...without
+    }
   }
   return { driver, calls }
 }
@@ -157,7 +159,7 @@ describe("an account test without a message", () => {
 
   it.effect("checks the token if the upstream keeps no sessions, and says so", () =>
     Effect.gen(function*() {
-      const { calls, driver } = makeUpstream(() => ({ name: "openai", login: undefined }), { sessions: undefined })
+      const { calls, driver } = makeUpstream(() => ({ name: "openai" }), { login: undefined, sessions: undefined })
       const { test, tests } = yield* build(driver, { accounts: [{ token: "server-key" }, ...accounts("a")] })
       const identifier = tokenIdentifier("server-key", sha256Hex)
       assert.deepInclude(yield* test(identifier), {

@@ -162,7 +162,10 @@ describe("a pool that two nodes share", () => {
       const { driver } = makeDriver()
       const refusing: Driver = {
         ...driver,
-        login: (login) => works ? logInTo(driver, login) : Effect.fail(wrongCredentials)
+        capabilities: {
+          ...driver.capabilities,
+          login: (login) => works ? logInTo(driver, login) : Effect.fail(wrongCredentials)
+        }
       }
       const { one, other, server } = yield* two({ accounts: accounts("a", "b") }, refusing)
       const first = yield* hold(one.pool)
@@ -190,7 +193,10 @@ describe("a pool that two nodes share", () => {
       const { driver } = makeDriver()
       const refusing: Driver = {
         ...driver,
-        login: (login) => works ? logInTo(driver, login) : Effect.fail(wrongCredentials)
+        capabilities: {
+          ...driver.capabilities,
+          login: (login) => works ? logInTo(driver, login) : Effect.fail(wrongCredentials)
+        }
       }
       const server = yield* settledServer
       /** A store that fails the first report of a probe. */
@@ -217,7 +223,7 @@ describe("a pool that two nodes share", () => {
 
   it.live("reports the cause and the next probe if no account is in rotation", () =>
     Effect.gen(function*() {
-      const refusing: Driver = { ...makeDriver().driver, login: () => Effect.fail(wrongCredentials) }
+      const { driver: refusing } = makeDriver({ login: () => Effect.fail(wrongCredentials) })
       const { one, other } = yield* two({ accounts: accounts("a") }, refusing)
       const first = yield* hold(one.pool)
       assert.isTrue(Exit.isFailure(yield* Effect.exit(first.lease.credential.token)))

@@ -96,14 +96,14 @@ const configOf = (max_tokens?: number) =>
     upstreams: new Map([["up", { models: [max_tokens === undefined ? entry : { ...entry, max_tokens }] }]])
   }) as unknown as GatewayConfig
 
-const driver = (family: Driver["family"]) =>
-  ({ name: "d", family, sends: { sampling: () => true, leastOutput: 16 } }) as unknown as Driver
+const driver = (contract: Driver["contract"]) =>
+  ({ name: "d", contract, capabilities: {}, sends: { sampling: () => true, leastOutput: 16 } }) as unknown as Driver
 
 /** The bounds of a conversation at one target, or the field of the error. */
 const boundOf = (
   asked: Conversation,
-  { family = "openai" as Driver["family"], max_tokens, replies }: {
-    readonly family?: Driver["family"]
+  { family = "openai" as Driver["contract"], max_tokens, replies }: {
+    readonly family?: Driver["contract"]
     readonly max_tokens?: number
     readonly replies?: number
   } = {}

@@ -76,19 +76,16 @@ describe("makeDriver: a driver with few members", () => {
         name: undefined,
         isAnonymous: undefined,
         sends: undefined,
-        sessions: undefined,
         models: undefined,
-        login: undefined,
+        secrets: undefined,
         verify: undefined,
-        embed: undefined,
+        capabilities: undefined,
         complete: () => Effect.succeed(reply)
       })
       assert.deepInclude(driver, { name: "custom", models: [] })
       assert.isTrue(driver.isAnonymous)
-      assert.isFalse("embed" in driver)
       yield* driver.verify(undefined)
-      assert.isUndefined(driver.login)
-      assert.isUndefined(driver.sessions)
+      assert.deepStrictEqual([driver.capabilities, driver.secrets], [{}, []])
     }))
 
   it.effect("may be an instance of a class; its methods keep their state", () =>
@@ -98,8 +95,8 @@ describe("makeDriver: a driver with few members", () => {
         verify(token: string | undefined) {
           return Effect.sync(() => void this.#checked.push(token))
         }
-        login() {
-          return Effect.sync(() => `token after ${this.#checked.join()}`)
+        readonly capabilities = {
+          login: () => Effect.sync(() => `token after ${this.#checked.join()}`)
         }
         complete() {
           return Effect.succeed(reply)
@@ -108,7 +105,7 @@ describe("makeDriver: a driver with few members", () => {
       const driver = makeDriver(new Mine())
       yield* driver.verify("token")
       const login = { email: "a@b.example", mobile: undefined, password: "p" }
-      assert.strictEqual(yield* driver.login!(login), "token after token")
+      assert.strictEqual(yield* driver.capabilities.login!(login), "token after token")
     }))
 
   it.effect("serves the other models of the configuration", () =>
@@ -162,7 +159,9 @@ describe("makeDriver: the usage of a request", () => {
     Effect.gen(function*() {
       const driver = makeDriver({
         complete: () => Effect.never,
-        embed: ({ inputs }) => Effect.succeed({ vectors: inputs.map(() => [1]), tokens: undefined })
+        capabilities: {
+          embed: ({ inputs }) => Effect.succeed({ vectors: inputs.map(() => [1]), tokens: undefined })
+        }
       })
       const { handler } = yield* Effect.acquireRelease(
         Effect.sync(() =>

@@ -66,6 +66,6 @@ describe("a driver that an app makes itself", () => {
     Effect.gen(function*() {
       const exchanges = yield* Exchanges
       const driver = makeSessionDriver(exchanges, { baseUrl: "http://127.0.0.1:9", furtherModels: [], limits })
-      assert.isDefined(driver.login)
+      assert.isDefined(driver.capabilities.login)
     }).pipe(Effect.provide(Layer.provide(undiciExchanges, [ConfigStore.layerMemory(), Deadlines.layer]))))
 })

@@ -103,18 +103,23 @@ describe("floors", () => {
     )
   })
 
-  it("keeps drivers apart, but for what servers share, and styles from drivers", () => {
+  it("keeps drivers apart, but for what servers share and where one is made of two, and styles from drivers", () => {
     assert.deepStrictEqual(
       violationsIn({
         "upstream/generate/driver.ts": `import "../openai/usage.ts"\nimport "../server/usage.ts"`,
         "upstream/openai/usage.ts": "export {}",
+        "upstream/responses/driver.ts": `import "../openai/usage.ts"`,
+        "upstream/compatible/driver.ts": `import "../openai/usage.ts"\nimport "../responses/driver.ts"`,
+        "upstream/session/driver.ts": `import "../compatible/driver.ts"`,
         "upstream/server/usage.ts": "export {}",
         "upstream/protocols.ts": `import "./generate/driver.ts"\nimport "./openai/usage.ts"`,
         "styles/chat/render.ts": `import "../../upstream/server/usage.ts"\nimport "../../upstream/openai/usage.ts"`
       }),
       [
         "src/styles/chat/render.ts:2: a style may not import a driver (src/upstream/openai/usage.ts)",
-        "src/upstream/generate/driver.ts:1: a driver may not import another one (src/upstream/openai/usage.ts)"
+        "src/upstream/generate/driver.ts:1: a driver may not import another one (src/upstream/openai/usage.ts)",
+        "src/upstream/responses/driver.ts:1: a driver may not import another one (src/upstream/openai/usage.ts)",
+        "src/upstream/session/driver.ts:1: a driver may not import another one (src/upstream/compatible/driver.ts)"
       ]
     )
   })

@@ -121,10 +121,10 @@ export class AccountTests extends Context.Service<AccountTests, {
     ) => Effect.option(Effect.timeout(Effect.flatMap(access.credential.token, use), cleanUpTime))
 
     const deleteSession = (access: AccountAccess, id: string) =>
-      attemptWithToken(access, (token) => access.driver.sessions?.delete(token, id) ?? Effect.void)
+      attemptWithToken(access, (token) => access.driver.capabilities.sessions?.delete(token, id) ?? Effect.void)
 
     const trySession = Effect.fnUntraced(function*(access: AccountAccess): Effect.fn.Return<Outcome, UpstreamFailure> {
-      const { name, sessions, verify } = access.driver
+      const { capabilities: { sessions }, name, verify } = access.driver
       const token = yield* access.credential.token
       if (sessions === undefined) {
         yield* verify(token)
@@ -165,8 +165,16 @@ export class AccountTests extends Context.Service<AccountTests, {
         model,
         conversation,
         credential: access.credential,
+        direct: false,
+        callerHeaders: undefined,
+        cacheName: undefined,
+        hasSession: false,
+        leastCached: undefined,
         recorder: captures.recorder(access, requestId),
-        budget
+        isWhole: false,
+        budget,
+        onSession: undefined,
+        onContinue: undefined
       }).pipe(
         Effect.flatMap((started) => {
           sessionId = started.sessionId
@@ -196,8 +204,10 @@ export class AccountTests extends Context.Service<AccountTests, {
 
     const countSessions = (access: AccountAccess) =>
       Effect.map(
-        attemptWithToken(access, (token) => access.driver.sessions?.list(token, mostSessions) ?? Effect.succeed([])),
-        (sessions) => sessions._tag === "Some" ? sessions.value.length : 0
+        attemptWithToken(access, (token) =>
+          access.driver.capabilities.sessions?.list(token, mostSessions) ?? Effect.succeed([])),
+        (sessions) =>
+          sessions._tag === "Some" ? sessions.value.length : 0
       )
 
     const test = Effect.fn("AccountTests.test")(function*(test: AccountTest) {
@@ -245,7 +255,7 @@ export class AccountTests extends Context.Service<AccountTests, {
       }),
       deleteSessions: Effect.fn("AccountTests.deleteSessions")(function*(identifier) {
         const access = yield* accounts.withAccount(identifier)
-        const { name, sessions } = access.driver
+        const { capabilities: { sessions }, name } = access.driver
         if (sessions === undefined) return `The ${name} upstream keeps no sessions: there was nothing to delete`
         yield* using(access, ({ credential }) => Effect.flatMap(credential.token, sessions.deleteAll))
         return undefined

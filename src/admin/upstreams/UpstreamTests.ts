@@ -53,7 +53,7 @@ export const credentialOf = ({ accounts }: GatewayConfig, upstream: string): Tes
   return { login, key, proxy }
 }
 
-const secretsOf = ({ key, login }: TestCredential, { secrets = [] }: Driver): ReadonlyArray<string> =>
+const secretsOf = ({ key, login }: TestCredential, { secrets }: Driver): ReadonlyArray<string> =>
   [key, login?.password, login?.email, login?.mobile, ...secrets.map(Redacted.value)]
     .filter((secret) => secret !== undefined && secret !== "") as ReadonlyArray<string>
 
@@ -84,8 +84,8 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
       const upstreams = yield* Upstreams
 
       const tokenOf = (driver: Driver, { key, login }: TestCredential) =>
-        driver.login !== undefined && login !== undefined && key === undefined
-          ? driver.login(login)
+        driver.capabilities.login !== undefined && login !== undefined && key === undefined
+          ? driver.capabilities.login(login)
           : Effect.succeed(key)
 
       /** Uses an upstream within the time that a request has for its attempts; an error is the driver's message. */
@@ -121,13 +121,13 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
           const outcome = yield* using(
             upstream,
             credential,
-            (driver, token) =>
+            ({ capabilities: { listModels }, ...driver }, token) =>
               Effect.andThen(
                 driver.verify(token),
-                driver.listModels === undefined
+                listModels === undefined
                   ? Effect.succeed(null)
                   // A server without a list works all the same.
-                  : Effect.orElseSucceed(Effect.map(driver.listModels(token), namesOf), () => null)
+                  : Effect.orElseSucceed(Effect.map(listModels(token), namesOf), () => null)
               )
           )
           const lacking = missingModels(upstream, Result.isSuccess(outcome) ? outcome.success ?? [] : [])
@@ -145,8 +145,8 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
             using(
               upstream,
               credential,
-              (driver, token) =>
-                driver.listModels === undefined ? Effect.undefined : Effect.map(driver.listModels(token), namesOf)
+              ({ capabilities: { listModels } }, token) =>
+                listModels === undefined ? Effect.undefined : Effect.map(listModels(token), namesOf)
             ),
             Result.flatMap((names) =>
               names === undefined ? Result.fail("The upstream's server lists no models") : Result.succeed(names)

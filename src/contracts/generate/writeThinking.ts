@@ -1,15 +1,12 @@
 /**
  * Thinking in the format of a content-generation server: `thinkingConfig`.
  */
-import { type Thinking, thinkingWords } from "../../domain/Conversation.ts"
+import type { Thinking } from "../../domain/Conversation.ts"
 import type { JsonFields } from "../../domain/json.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 
 /** The words of a model entry that this protocol has: a level, or a budget. */
 export type ThinkingWords = "effort" | "template" | "budget" | "none"
-
-/** Fields of other servers whose meaning `thinkingConfig` has; template arguments may say more. */
-export const saidWords: ReadonlySet<string> = new Set(thinkingWords.filter((name) => name !== "chat_template_kwargs"))
 
 /** Budgets of efforts, for models that know no levels; an unknown effort has that of `high`. */
 const budgets: ReadonlyMap<string, number> = new Map([

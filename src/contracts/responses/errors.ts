@@ -2,10 +2,10 @@
  * The facts of a failure that a Responses server reports within a reply: `response.failed`, an event `error`, or an object whose status is
  * `failed`. There is no HTTP status, so that its code decides.
  */
-import { isRecord } from "../../domain/json.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { errorBody } from "../shared/errorBody.ts"
-import { errorFacts } from "../shared/errorFacts.ts"
+import { errorFacts, isError as isOtherError } from "../shared/errorFacts.ts"
 import { asString } from "../shared/json.ts"
 
 type Facts = Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">
@@ -22,6 +22,9 @@ export const httpErrorFacts = (body: unknown): ReturnType<typeof errorFacts> & {
   const serverCode = codeOf(body)
   return serverCode === undefined ? errorFacts(body) : { ...errorFacts(body), serverCode }
 }
+
+/** True if an object is an error instead of a response, which has an `error` that is `null`. */
+export const isError = (value: JsonRecord): boolean => value["type"] === "error" || isOtherError(value)
 
 /** Codes of the vendor's filters. */
 const filters = /^(?:invalid_prompt|content_filter)$|_policy(?:_violation)?$/

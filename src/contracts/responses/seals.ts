@@ -66,6 +66,16 @@ export const refusesSeal = ({ kind, message = "", reason, serverCode, status = 4
       refusalWords.test(message.slice(0, 2_000)))
   )
 
+/** True for the refusal of a server that does not have the endpoint, and not of one that lacks the model. */
+export const lacksEndpoint = (failure: UpstreamFailure): boolean =>
+  failure.kind === "refused" && !refusesModel(failure) && !refusesSeal(failure) &&
+  (failure.status === 404 || failure.status === 405 || failure.status === 501)
+
+/** True for a refusal of thinking in a form that the server can read again, which the gateway asks for by itself. */
+export const refusesSealing = (failure: UpstreamFailure): boolean =>
+  failure.status === 400 && !refusesSeal(failure) &&
+  /encrypted[ _.]content/i.test((failure.message ?? "").slice(0, 2_000))
+
 /** Fields of a request that thinking may be refused by. */
 const fieldsOfThinking = /^(?:input|messages|reasoning)\b/
 

@@ -79,6 +79,37 @@ export const samplingNames: SamplingNames = {
   logitBias: undefined
 }
 
+/** The fields by which callers of the contract write parameters, also those that it does not have. */
+const ownNames: SamplingNames = {
+  temperature: "temperature",
+  topP: "top_p",
+  topK: "top_k",
+  maxTokens: "max_output_tokens",
+  maxCompletionTokens: "max_output_tokens",
+  seed: "seed",
+  presencePenalty: "presence_penalty",
+  frequencyPenalty: "frequency_penalty",
+  logitBias: "logit_bias"
+}
+
+/**
+ * Tells whether a parameter is sent: those of the contract, and of a caller's own request also those whose fields the policy passes.
+ * `isOwn`: the server gets the request as its caller wrote it.
+ */
+export const sendsSampling = (policy: FieldPolicy) => {
+  const isPassed = passes(policy)
+  return (name: keyof Sampling, isOwn: boolean): boolean => {
+    const field = isOwn ? ownNames[name] : samplingNames[name]
+    return field !== undefined && (!isOwn || isOfContract(field) || isPassed(field))
+  }
+}
+
+/** Tells whether a vendor field is sent, by the path of its element. */
+export const sendsVendorField = (policy: FieldPolicy) => {
+  const isPassed = passes(policy)
+  return (name: string, path: string): boolean => path !== "" || isOfContract(name) || isPassed(name)
+}
+
 const samplingFields = (sampling: Sampling): JsonFields =>
   Object.fromEntries(
     (Object.keys(samplingNames) as ReadonlyArray<keyof Sampling>).flatMap((key) => {

@@ -1,13 +1,18 @@
 /**
  * Thinking as servers of several vendors read it: by an effort, a switch in the chat template, or a budget of tokens.
  */
-import type { Thinking } from "../../domain/Conversation.ts"
+import { type Thinking, thinkingWords } from "../../domain/Conversation.ts"
 
 /** The words in which a server reads whether and how much to think (`upstream.models`). */
 export type ThinkingWords = "effort" | "template" | "budget" | "none"
 
 /** What a model reads that refuses an amount: `reasoning_effort` turns its thinking off, and nothing else of it is sent. */
 export type LearnedWords = ThinkingWords | "switch"
+
+/** Fields of other servers for thinking that the contracts of vendors have fields of their own for; template arguments may say more. */
+export const translatedThinking: ReadonlySet<string> = new Set(
+  thinkingWords.filter((name) => name !== "chat_template_kwargs")
+)
 
 /** The turns whose thinking goes back: all, those since the last question, or none. */
 export type HistoryReasoning = "all" | "current" | "none"

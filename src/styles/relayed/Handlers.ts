@@ -82,7 +82,7 @@ const readJson = Effect.fnUntraced(function*(
   const source: RelayedSource = {
     body: (name) => {
       const content = named.map((piece) => piece === modelPlace ? JSON.stringify(name) : piece).join("")
-      return { content, contentType: "application/json", recorded: content }
+      return { content, contentType: "application/json", length: undefined, recorded: content }
     }
   }
   return { isStream: body.stream === true, model, source, text: endpoint.isText === true ? text : "" }
@@ -131,7 +131,7 @@ export const RelayedHandlers = groupRoutes(
         const { caller, request, stats } = current
         const [only, ...others] = yield* upstreams.all
         // The body of a request that nothing can relay is not read.
-        if (others.length === 0 && only !== undefined && only[1].relay === undefined) {
+        if (others.length === 0 && only !== undefined && only[1].capabilities.relay === undefined) {
           return yield* notRelayed(only[1].name, endpoint.path, only[0])
         }
         const { form, isStream, model: requested, source: body, text } = yield* read(source, endpoint)

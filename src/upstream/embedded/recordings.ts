@@ -85,6 +85,7 @@ const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"])
     exchange.ended()
   }
   return {
+    secrets: [],
     start: ({ path }, options) =>
       Effect.sync(() => {
         const exchange = new Exchange(options, deadlines)

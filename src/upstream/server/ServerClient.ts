@@ -18,7 +18,7 @@ import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { isRecord } from "../../domain/json.ts"
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { loginOfToken, secretsOfToken } from "../../domain/ownLogin.ts"
 import { resetOfError } from "../../domain/quota.ts"
 import type { ServersModel } from "../../domain/routes.ts"
@@ -43,12 +43,13 @@ import type {
   CallerHeaders,
   CompletionReply,
   CompletionRequest,
+  EmbeddingsRequest,
   Recorder,
   RelayedReply,
   RelayedRequest,
   RoundRecorder
 } from "../Upstream.ts"
-import type { ServerOptions } from "./ServerOptions.ts"
+import type { ServerSettings } from "./ServerOptions.ts"
 
 /** Bytes, and milliseconds, that are read of a body other than a reply. */
 export const longestBody = 1024 * 1024
@@ -99,28 +100,26 @@ type ErrorFacts = Partial<Omit<ConstructorParameters<typeof UpstreamFailure>[0],
 /** How the servers of one protocol are called. */
 export interface ServerProtocol {
   readonly name: UpstreamProtocol
-  /** The upstream's name in the configuration, for advice; an app's driver may have none. */
-  readonly upstream: string | undefined
-  /** Without a trailing slash. Its query is sent with every request. */
-  readonly baseUrl: string
-  readonly limits: ExchangeLimits
-  /** How a reply that the caller gets as a whole is asked for; the default is as a whole. */
-  readonly wholeReplies?: ServerOptions["wholeReplies"]
   /** Headers of every request. */
-  readonly headers?: { readonly [name: string]: string }
+  readonly headers: { readonly [name: string]: string }
   /** The headers of a key. */
   readonly credential: (key: string) => { readonly [name: string]: string }
-  /** The header that has a key as it stands, in place of those of `credential`. */
-  readonly credentialHeader: string | undefined
-  /** The headers of callers that the server gets too. */
-  readonly forwardHeaders?: ServerOptions["forwardHeaders"]
   /** Reads the JSON of an error; unreadable parts yield no facts. */
   readonly errorFacts: (body: unknown) => ErrorFacts
   /** True if a body without an error status is an error all the same. */
-  readonly isError: (body: { readonly [name: string]: unknown }) => boolean
-  /** The prefix that an address of such a server ends with, such as `/v1`; absent if the driver adds it. */
-  readonly versionPrefix?: string
+  readonly isError: (body: JsonRecord) => boolean
+  /** The prefix that an address of such a server ends with, such as `/v1`; `undefined` if the driver adds it. */
+  readonly versionPrefix: string | undefined
 }
+
+/** The settings of a driver that concern its calls. */
+export type ClientSettings = Pick<
+  ServerSettings,
+  "baseUrl" | "credentialHeader" | "forwardHeaders" | "limits" | "upstream" | "wholeReplies"
+>
+
+/** What a call has of the request that it is made for. */
+type RequestOfCaller = Pick<EmbeddingsRequest, "budget" | "callerHeaders" | "token">
 
 /** One request at the server. */
 interface ServerCall {
@@ -128,8 +127,8 @@ interface ServerCall {
   readonly label: "completion" | "carried"
   readonly request: {
     readonly budget: RequestBudget
-    readonly recorder?: Recorder | undefined
-    readonly callerHeaders?: CallerHeaders | undefined
+    readonly recorder: Recorder | undefined
+    readonly callerHeaders: CallerHeaders | undefined
   }
   readonly model: RequestedModel
   readonly token: string | undefined
@@ -144,9 +143,9 @@ interface ServerCall {
   /** Headers of this request beside those of the protocol. */
   readonly headers: { readonly [name: string]: string }
   /** The reply is asked for as a whole. */
-  readonly isWhole?: boolean | undefined
+  readonly isWhole: boolean
   /** Called when the exchange is over, with its status; 0 without one. */
-  readonly ended?: (status: number) => void
+  readonly ended: (status: number) => void
 }
 
 /** One completion in the server's words. */
@@ -156,7 +155,7 @@ export interface CompletionCall {
   readonly path: string
   readonly body: string
   /** Headers of this request beside those of the protocol. */
-  readonly headers?: { readonly [name: string]: string } | undefined
+  readonly headers: { readonly [name: string]: string } | undefined
   /** The id of the reply, until the server says one. */
   readonly id: string
   /** Decodes the events of the reply. */
@@ -166,15 +165,27 @@ export interface CompletionCall {
 /** Closing the connection stops the server, so leaving takes no time. */
 const leavesAtOnce = () => true
 
+/** Adds what a list of models leaves out. `body` is the list's JSON. */
+export type AskMore = (
+  models: ReadonlyArray<ServersModel>,
+  body: unknown,
+  token: string | undefined
+) => Effect.Effect<ReadonlyArray<ServersModel>>
+
 /** The client of one server. */
 export type ServerClient = ReturnType<typeof makeServerClient>
 
 /** Makes the client of one server. */
-export const makeServerClient = (exchanges: Exchanges["Service"], protocol: ServerProtocol) => {
-  const { credentialHeader, errorFacts, isError, limits, name, versionPrefix } = protocol
-  const upstream = upstreamNamed(protocol.upstream)
+export const makeServerClient = (
+  exchanges: Exchanges["Service"],
+  settings: ClientSettings,
+  protocol: ServerProtocol
+) => {
+  const { credentialHeader, limits } = settings
+  const { errorFacts, isError, name, versionPrefix } = protocol
+  const upstream = upstreamNamed(settings.upstream)
   const place = placeOfUpstream(upstream)
-  const { base, origin, pathOf, query } = serverAddress(protocol.baseUrl)
+  const { base, origin, pathOf, query } = serverAddress(settings.baseUrl)
   /**
    * Until then every reply is asked for as a stream: a whole one took longer than half of the time in which the server has to begin. It
    * begins at its end, and a longer one would look like a server that hangs.
@@ -183,12 +194,12 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
   const isAskedWhole = ({ conversation, isWhole }: CompletionRequest, now: number): boolean =>
     isWhole === true && (
       conversation.vendorFields?.compacts === true ||
-      (protocol.wholeReplies !== "streamed" && now >= slowUntil && !mayBeLong(conversation))
+      (settings.wholeReplies === "whole" && now >= slowUntil && !mayBeLong(conversation))
     )
 
   const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(base) || /[?&]api-version=/i.test(query)
 
-  const forwarded = new ForwardedHeaders(protocol.forwardHeaders ?? [], credentialHeader)
+  const forwarded = new ForwardedHeaders(settings.forwardHeaders, credentialHeader)
 
   /** The headers of a request with a token: the protocol's, those of the caller, the request's own and the credential, of which later ones win. */
   const headersWith = (
@@ -283,16 +294,13 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
   const isAnswer = (exchange: Exchange): boolean =>
     exchange.status >= 200 && exchange.status < 300 && !isPage(exchange.header("content-type"))
 
-  /** Sends a request and waits for the head of the response. The scope owns the connection. */
   const start = Effect.fnUntraced(function*(
     method: "DELETE" | "GET" | "POST",
     path: string,
-    token: string | undefined,
+    body: string | undefined,
     phase: FailurePhase,
-    body?: string,
-    headers?: { readonly [name: string]: string } | undefined,
-    budget?: RequestBudget,
-    callerHeaders?: CallerHeaders
+    { budget, callerHeaders, token }: RequestOfCaller,
+    headers: { readonly [name: string]: string } | undefined
   ) {
     const exchange = yield* exchanges.start({
       method,
@@ -310,6 +318,18 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     return exchange
   })
 
+  /** Asks for what the server itself says, outside of any caller's request, and waits for the head. The scope owns the connection. */
+  const ask = (method: "DELETE" | "GET" | "POST", path: string, token: string | undefined, body?: string) =>
+    start(method, path, body, "session", { token, budget: undefined, callerHeaders: undefined }, undefined)
+
+  /** Sends a caller's request whose answer is one body of JSON, and waits for the head. The scope owns the connection. */
+  const post = (
+    path: string,
+    body: string,
+    request: RequestOfCaller,
+    headers: { readonly [name: string]: string } | undefined
+  ) => start("POST", path, body, "completion", request, headers)
+
   /** Sends a request, waits for the head of the response, and continues with an answer. The scope owns the connection. */
   const call = <A>(
     { body, ended, headers, isWhole, label, limits, model, path, recorded, request, session, token }: ServerCall,
@@ -324,7 +344,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       requestBody: recorded,
       sessionId: session,
       secret: secretsOfKey(token).map((secret) => Redacted.make(secret))[0],
-      secrets: [...exchanges.secrets ?? [], ...secretsOfKey(token).slice(1).map((secret) => Redacted.make(secret))]
+      secrets: [...exchanges.secrets, ...secretsOfKey(token).slice(1).map((secret) => Redacted.make(secret))]
     })
     const post: ExchangeRequest = {
       method: "POST",
@@ -338,7 +358,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     const leave = Effect.sync(() => {
       running?.leave()
       round?.closed(running?.cause)
-      ended?.(running?.status ?? 0)
+      ended(running?.status ?? 0)
     })
     return Effect.flatMap(
       Scope.addFinalizer(scope, leave),
@@ -378,7 +398,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
         session: id,
         limits,
         headers: { accept: "text/event-stream, application/json", "content-type": "application/json", ...headers },
-        isWhole: request.isWhole,
+        isWhole: request.isWhole === true,
         ended: (status) => {
           if (request.isWhole !== true) return
           const now = monotonicMillis(clock)
@@ -445,7 +465,9 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
           accept,
           "content-type": contentType,
           ...(length === undefined ? {} : { "content-length": String(length) })
-        }
+        },
+        isWhole: false,
+        ended: () => {}
       },
       scope,
       (exchange, round) => {
@@ -478,7 +500,7 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
    */
   const verify = (path: string) =>
     Effect.fnUntraced(function*(token: string | undefined) {
-      const exchange = yield* start("GET", path, token, "session")
+      const exchange = yield* ask("GET", path, token)
       const text = yield* readBody(exchange)
       const body = parseJson(text)
       const { status } = exchange
@@ -489,20 +511,16 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
     }, Effect.scoped)
 
   /**
-   * Reads the server's list of models at a path. `read` finds the models in its JSON. `ask` asks for what the list leaves out, in bounded
+   * Reads the server's list of models at a path. `read` finds the models in its JSON. `askMore` asks for what the list leaves out, in bounded
    * time.
    */
   const listModels = (
     path: string,
     read: (body: unknown) => ReadonlyArray<ServersModel> | undefined,
-    ask?: (
-      models: ReadonlyArray<ServersModel>,
-      body: unknown,
-      token: string | undefined
-    ) => Effect.Effect<ReadonlyArray<ServersModel>>
+    askMore: AskMore | undefined
   ) =>
     Effect.fnUntraced(function*(token: string | undefined) {
-      const exchange = yield* start("GET", path, token, "session")
+      const exchange = yield* ask("GET", path, token)
       const text = yield* exchange.text(longestList, slowestBody)
       const body = parseJson(text)
       if (!isAnswer(exchange) || (isRecord(body) && isError(body))) {
@@ -512,8 +530,9 @@ export const makeServerClient = (exchanges: Exchanges["Service"], protocol: Serv
       if (models === undefined) {
         return yield* new UpstreamFailure({ phase: "session", kind: "malformed", message: "it answered with no list" })
       }
-      return ask === undefined ? models : yield* ask(models, body, token)
+      return askMore === undefined ? models : yield* askMore(models, body, token)
     }, Effect.scoped)
 
-  return { relay, complete, isAnswer, listModels, readBody, refusal, start, verify }
+  const { secrets } = exchanges
+  return { ask, complete, isAnswer, isError, limits, listModels, post, readBody, refusal, relay, secrets, verify }
 }

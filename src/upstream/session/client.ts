@@ -28,7 +28,7 @@ export interface StreamCall {
 const sessionsAtOnce = 100
 
 /** The calls. Tokens are sent in the `Authorization` header and nowhere else. */
-interface SessionClient {
+export interface SessionClient {
   readonly url: (path: string) => string
   readonly login: (login: Login) => Effect.Effect<string, UpstreamFailure>
   readonly verify: (token: string | undefined) => Effect.Effect<void, UpstreamFailure>

@@ -58,6 +58,7 @@ export const exchangesOf = (
   Effect.map(Effect.all([Effect.context<never>(), CurrentShutdown]), ([context, shutdown]) => {
     const run = Effect.runForkWith(context)
     return Exchanges.of({
+      secrets: [],
       start: traced(propagate, (request, options) => {
         const exchange = new Exchange(options, deadlines, request.origin, shutdown)
         const open = Latch.makeUnsafe(true)

@@ -152,6 +152,7 @@ export const layerUndici: Layer.Layer<Exchanges, never, ConfigStore | Deadlines>
       return usual
     }
     return Exchanges.of({
+      secrets: [],
       start: traced(() => store.now().telemetry.propagate, (request, options) => {
         const exchange = new Exchange(options, deadlines, request.origin, shutdown)
         dispatch(dispatchers, request.connection ?? usualConnection(), request, exchange, proxyFailed)

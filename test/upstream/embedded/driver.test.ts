@@ -13,7 +13,11 @@ describe("the embedded driver", () => {
   it.effect("answers without a credential, with any token and after any login", () =>
     Effect.gen(function*() {
       const embedded = yield* driver
-      const token = yield* embedded.login({ email: "who@example.org", mobile: undefined, password: "ever" })
+      const token = yield* embedded.capabilities.login({
+        email: "who@example.org",
+        mobile: undefined,
+        password: "ever"
+      })
       for (const credential of [undefined, "sk-anything", token]) {
         yield* embedded.verify(credential)
         const outcome = yield* complete(embedded, request("!say hello", { credential: fixedToken(credential) }))
@@ -37,13 +41,13 @@ describe("the embedded driver", () => {
   it.effect("keeps sessions apart by account until they are deleted", () =>
     Effect.gen(function*() {
       const embedded = yield* driver
-      const own = yield* embedded.sessions.create(undefined)
-      const other = yield* embedded.sessions.create("other")
+      const own = yield* embedded.capabilities.sessions.create(undefined)
+      const other = yield* embedded.capabilities.sessions.create("other")
       assert.notStrictEqual(own, other)
-      assert.deepStrictEqual((yield* embedded.sessions.list(undefined, 10)).map(({ id }) => id), [own])
-      yield* embedded.sessions.deleteAll(undefined)
-      assert.deepStrictEqual(yield* embedded.sessions.list(undefined, 10), [])
-      assert.lengthOf(yield* embedded.sessions.list("other", 10), 1)
+      assert.deepStrictEqual((yield* embedded.capabilities.sessions.list(undefined, 10)).map(({ id }) => id), [own])
+      yield* embedded.capabilities.sessions.deleteAll(undefined)
+      assert.deepStrictEqual(yield* embedded.capabilities.sessions.list(undefined, 10), [])
+      assert.lengthOf(yield* embedded.capabilities.sessions.list("other", 10), 1)
     }))
 
   it.effect("resumes a connection that breaks, and continues at the output limit", () =>

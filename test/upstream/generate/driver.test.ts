@@ -119,7 +119,7 @@ describe("the generate driver", () => {
     Effect.gen(function*() {
       const { driver, server } = yield* setUp()
       server.list(() => json(200, { models: [{ name: "models/gemini-flash" }, { name: "tunedModels/mine" }, {}] }))
-      assert.deepStrictEqual(yield* driver.listModels!("key-1"), ["gemini-flash", "tunedModels/mine"])
+      assert.deepStrictEqual(yield* driver.capabilities.listModels!("key-1"), ["gemini-flash", "tunedModels/mine"])
       assert.strictEqual(server.lists[0]?.path, "/v1beta/models?pageSize=1000")
     }))
 
@@ -130,7 +130,10 @@ describe("the generate driver", () => {
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
         server.answer(() => json(200, { totalTokens: 42 }))
-        assert.strictEqual(yield* driver.countTokens!({ model, conversation, token: "key-1" }), 42)
+        assert.strictEqual(
+          yield* driver.capabilities.countTokens!({ model, conversation, token: "key-1", callerHeaders: undefined }),
+          42
+        )
         assert.deepInclude(server.requests[0], { path: "/v1beta/models/mine:countTokens", key: "key-1" })
         assert.deepStrictEqual(server.requests[0]?.body, {
           generateContentRequest: { model: "models/mine", contents: [{ role: "user", parts: [{ text: "Hi" }] }] }
@@ -141,24 +144,29 @@ describe("the generate driver", () => {
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
         server.answer(() => refused(429, "RESOURCE_EXHAUSTED", "Slow down."))
-        const failure = yield* Effect.flip(driver.countTokens!({ model, conversation, token: "key-1" }))
+        const failure = yield* Effect.flip(
+          driver.capabilities.countTokens!({ model, conversation, token: "key-1", callerHeaders: undefined })
+        )
         assert.strictEqual(facts(failure).class, "rate_limited")
       }))
   })
 
   describe.concurrent("makes embeddings", () => {
+    const alone = { fields: undefined, budget: undefined, callerHeaders: undefined }
+
     itOnClient(
       "of all inputs in one batch, with the caller's dimensions, tasks and titles",
       () =>
         Effect.gen(function*() {
           const { driver, server } = yield* setUp()
           server.answer(() => json(200, { embeddings: [{ values: [1, 2] }, { values: [3, 4] }] }))
-          const reply = yield* driver.embed!({
+          const reply = yield* driver.capabilities.embed!({
             model,
             inputs: ["a", "b"],
             dimensions: 2,
             own: { family: "generate", fields: [{ taskType: "RETRIEVAL_QUERY" }, { title: "B" }], paths: [] },
-            token: "key-1"
+            token: "key-1",
+            ...alone
           })
           assert.deepStrictEqual(reply, { vectors: [[1, 2], [3, 4]], tokens: undefined })
           const common = { model: "models/mine", outputDimensionality: 2 }
@@ -176,7 +184,7 @@ describe("the generate driver", () => {
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
         const ask = (inputs: ReadonlyArray<string | ReadonlyArray<number>>) =>
-          Effect.flip(driver.embed!({ model, inputs, dimensions: undefined, token: undefined }))
+          Effect.flip(driver.capabilities.embed!({ model, inputs, dimensions: undefined, token: undefined, ...alone }))
         assert.strictEqual(facts(yield* ask([[1, 2]])).class, "caller_mistake")
         assert.lengthOf(server.requests, 0)
         server.answer(() => json(200, { embeddings: [{ values: [1] }] }))

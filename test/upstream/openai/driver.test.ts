@@ -1,8 +1,8 @@
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { makeOpenAiDriver } from "../../../src/upstream/compatible/driver.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
-import { makeOpenAiDriver } from "../../../src/upstream/openai/driver.ts"
 import type { ServerOptions } from "../../../src/upstream/server/ServerOptions.ts"
 import type { CompletionRequest, Recorder } from "../../../src/upstream/Upstream.ts"
 import {
@@ -515,8 +515,8 @@ describe("the openai driver", () => {
     itOnClient("is all there is of sessions and logins", () =>
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
-        assert.isUndefined(driver.sessions)
-        assert.isUndefined(driver.login)
+        assert.isUndefined(driver.capabilities.sessions)
+        assert.isUndefined(driver.capabilities.login)
         assert.lengthOf([...server.requests, ...server.lists], 0)
       }))
   })

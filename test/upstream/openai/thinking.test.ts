@@ -9,7 +9,7 @@ const model = { id: "m", reasoning: "auto", search: false } as const
 /** The fields that are noted for a server with these words. */
 const noted = (thinking: Thinking, words: ThinkingWords | undefined) => {
   const stats: Pick<RequestStats, "ignored" | "ignoredMore"> = { ignored: undefined, ignoredMore: 0 }
-  const driver = { sends: { thinking: (_: unknown, said: Thinking) => saysThinking(said, words) } }
+  const driver = { contract: undefined, sends: { thinking: (_: unknown, said: Thinking) => saysThinking(said, words) } }
   for (const _ of [1, 2]) noteUnsaidThinking(thinking, model, driver, stats)
   return stats.ignored ?? []
 }

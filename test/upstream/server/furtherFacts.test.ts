@@ -6,8 +6,8 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import path from "node:path"
 import { text } from "node:stream/consumers"
+import { makeOpenAiDriver } from "../../../src/upstream/compatible/driver.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
-import { makeOpenAiDriver } from "../../../src/upstream/openai/driver.ts"
 import { itOnClient, timeLimits } from "../session/support.ts"
 
 type Answers = { readonly [request: string]: unknown }
@@ -119,7 +119,7 @@ describe("what a server says beside its list", () => {
         const answers = bodies[server]!
         const { baseUrl, requests } = yield* serverOf(answers)
         const driver = yield* driverOf(baseUrl)
-        assert.deepStrictEqual(yield* driver.listModels!("key"), models)
+        assert.deepStrictEqual(yield* driver.capabilities.listModels!("key"), models)
         assert.deepStrictEqual(requests.toSorted(), Object.keys(answers).toSorted())
       }))
 
@@ -131,7 +131,7 @@ describe("what a server says beside its list", () => {
         const lines: Array<string> = []
         const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
         for (const _ of [1, 2]) {
-          const found = yield* Effect.provide(driver.listModels!("key"), Logger.layer([logger]))
+          const found = yield* Effect.provide(driver.capabilities.listModels!("key"), Logger.layer([logger]))
           assert.isTrue(found.every((model) => typeof model !== "string" && model.facts === undefined))
         }
         assert.lengthOf(lines, 1)
@@ -143,7 +143,7 @@ describe("what a server says beside its list", () => {
     Effect.gen(function*() {
       const list = { data: [{ id: "m", owned_by: "openai" }] }
       const { baseUrl, requests } = yield* serverOf({ "GET /v1/models": list })
-      assert.deepStrictEqual(yield* (yield* driverOf(baseUrl)).listModels!("key"), ["m"])
+      assert.deepStrictEqual(yield* (yield* driverOf(baseUrl)).capabilities.listModels!("key"), ["m"])
       assert.deepStrictEqual(requests, ["GET /v1/models"])
     }))
 })

@@ -64,10 +64,12 @@ describe("the session driver", () => {
           accounts: [{ email: "a@example.org", password: "p" }, { mobile: "13800138000", password: "q" }]
         })
         const driver = yield* driverFor(server.url)
-        const token = yield* driver.login({ email: "a@example.org", mobile: undefined, password: "p" })
+        const token = yield* driver.capabilities.login({ email: "a@example.org", mobile: undefined, password: "p" })
         yield* driver.verify(token)
-        yield* driver.login({ email: undefined, mobile: "+86 138 0013 8000", password: "q" })
-        const refused = yield* failureOf(driver.login({ email: "a@example.org", mobile: undefined, password: "x" }))
+        yield* driver.capabilities.login({ email: undefined, mobile: "+86 138 0013 8000", password: "q" })
+        const refused = yield* failureOf(
+          driver.capabilities.login({ email: "a@example.org", mobile: undefined, password: "x" })
+        )
         assert.strictEqual(refused.class, "login_refused")
         assert.strictEqual((yield* failureOf(driver.verify("forged"))).class, "token_refused")
         assert.strictEqual((yield* failureOf(driver.verify(undefined))).class, "token_refused")
@@ -76,19 +78,19 @@ describe("the session driver", () => {
     itOnClient("makes, lists and deletes sessions", () =>
       Effect.gen(function*() {
         const { driver } = yield* setUp
-        const first = yield* driver.sessions.create("t")
-        const second = yield* driver.sessions.create("t")
-        assert.sameMembers((yield* driver.sessions.list("t", 10)).map(({ id }) => id), [first, second])
-        assert.lengthOf(yield* driver.sessions.list("t", 1), 1)
-        yield* Effect.forEach(Array.from({ length: 248 }), () => driver.sessions.create("many"))
-        assert.lengthOf(yield* driver.sessions.list("many", 5000), 248)
-        assert.lengthOf(yield* driver.sessions.list("many", 200), 200)
-        assert.lengthOf(yield* driver.sessions.list("many", 100), 100)
-        yield* driver.sessions.delete("t", first)
-        assert.deepStrictEqual((yield* driver.sessions.list("t", 10)).map(({ id }) => id), [second])
-        assert.strictEqual((yield* failureOf(driver.sessions.delete("t", first))).class, "session_gone")
-        yield* driver.sessions.deleteAll("t")
-        assert.deepStrictEqual(yield* driver.sessions.list("t", 10), [])
+        const first = yield* driver.capabilities.sessions.create("t")
+        const second = yield* driver.capabilities.sessions.create("t")
+        assert.sameMembers((yield* driver.capabilities.sessions.list("t", 10)).map(({ id }) => id), [first, second])
+        assert.lengthOf(yield* driver.capabilities.sessions.list("t", 1), 1)
+        yield* Effect.forEach(Array.from({ length: 248 }), () => driver.capabilities.sessions.create("many"))
+        assert.lengthOf(yield* driver.capabilities.sessions.list("many", 5000), 248)
+        assert.lengthOf(yield* driver.capabilities.sessions.list("many", 200), 200)
+        assert.lengthOf(yield* driver.capabilities.sessions.list("many", 100), 100)
+        yield* driver.capabilities.sessions.delete("t", first)
+        assert.deepStrictEqual((yield* driver.capabilities.sessions.list("t", 10)).map(({ id }) => id), [second])
+        assert.strictEqual((yield* failureOf(driver.capabilities.sessions.delete("t", first))).class, "session_gone")
+        yield* driver.capabilities.sessions.deleteAll("t")
+        assert.deepStrictEqual(yield* driver.capabilities.sessions.list("t", 10), [])
       }))
 
     itOnClient("uses its connections again", () =>
@@ -385,11 +387,11 @@ describe("the session driver", () => {
         const calls: ReadonlyArray<
           readonly [CallName, (driver: SessionDriver) => Effect.Effect<unknown, UpstreamFailure>]
         > = [
-          ["login", (driver) => driver.login({ email: "a", mobile: undefined, password: "p" })],
+          ["login", (driver) => driver.capabilities.login({ email: "a", mobile: undefined, password: "p" })],
           ["current", (driver) => driver.verify("t")],
-          ["fetch_page", (driver) => driver.sessions.list("t", 3)],
-          ["delete", (driver) => driver.sessions.delete("t", "s")],
-          ["delete_all", (driver) => driver.sessions.deleteAll("t")]
+          ["fetch_page", (driver) => driver.capabilities.sessions.list("t", 3)],
+          ["delete", (driver) => driver.capabilities.sessions.delete("t", "s")],
+          ["delete_all", (driver) => driver.capabilities.sessions.deleteAll("t")]
         ]
         const expected: ReadonlyArray<readonly [FaultName, ReturnType<typeof facts>["class"]]> = [
           ["html", "upstream_trouble"],
@@ -405,7 +407,7 @@ describe("the session driver", () => {
           }
         }
         server.provider.fail({ call: "login", name: "suspended" })
-        const suspended = yield* failureOf(driver.login({ email: "a", mobile: undefined, password: "p" }))
+        const suspended = yield* failureOf(driver.capabilities.login({ email: "a", mobile: undefined, password: "p" }))
         assert.strictEqual(suspended.class, "account_suspended")
         yield* server.until(isQuiet(server))
       }))
@@ -521,7 +523,7 @@ describe("the session driver", () => {
       const told: Array<string> = []
       const onSession = (id: string) => Effect.sync(() => void told.push(id))
       yield* complete(driver, request("hi", { onSession }))
-      assert.deepStrictEqual(told, (yield* driver.sessions.list("token", 5)).map(({ id }) => id))
+      assert.deepStrictEqual(told, (yield* driver.capabilities.sessions.list("token", 5)).map(({ id }) => id))
     }))
 
   itOnClient("hands over each round exactly, refusals too, and never a token", () =>
@@ -609,10 +611,11 @@ describe("answers", () => {
       const login = (length: number) =>
         kindOf(
           { user: { token: "t".repeat(length) } },
-          (driver) => driver.login({ email: "a", mobile: undefined, password: "p" })
+          (driver) => driver.capabilities.login({ email: "a", mobile: undefined, password: "p" })
         )
       assert.deepStrictEqual([yield* login(8192), yield* login(8193)], ["taken", "malformed"])
-      const create = (length: number) => kindOf({ id: "i".repeat(length) }, (driver) => driver.sessions.create("t"))
+      const create = (length: number) =>
+        kindOf({ id: "i".repeat(length) }, (driver) => driver.capabilities.sessions.create("t"))
       assert.deepStrictEqual([yield* create(256), yield* create(257)], ["taken", "malformed"])
       const overhead = JSON.stringify({ code: 0, data: { biz_code: 0, biz_data: { id: "" } } }).length
       const verify = (length: number) => kindOf({ id: "i".repeat(length - overhead) }, (driver) => driver.verify("t"))

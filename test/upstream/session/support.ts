@@ -167,7 +167,15 @@ export const request = (prompt: string, rest: Partial<CompletionRequest> = {}): 
   model: reasoner,
   conversation: ask(prompt),
   credential: fixedToken("token"),
+  direct: false,
+  callerHeaders: undefined,
+  cacheName: undefined,
+  hasSession: false,
+  leastCached: undefined,
   recorder: undefined,
+  isWhole: false,
+  onSession: undefined,
+  onContinue: undefined,
   ...rest
 })
 

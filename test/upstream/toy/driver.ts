@@ -8,7 +8,8 @@ import { UpstreamFinish, UpstreamText } from "../../../src/domain/UpstreamEvent.
 import { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
 import type { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeServerClient } from "../../../src/upstream/server/ServerClient.ts"
-import type { ServerOptions } from "../../../src/upstream/server/ServerOptions.ts"
+import { namesOf } from "../../../src/upstream/server/serverDriver.ts"
+import { type ServerOptions, settingsOf } from "../../../src/upstream/server/ServerOptions.ts"
 import type { Driver } from "../../../src/upstream/Upstream.ts"
 
 /** Decodes the words of a reply. */
@@ -36,35 +37,37 @@ export const toyDecoder = (): ChunkDecoder => {
 
 /** Makes the driver. */
 export const makeToyDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
-  const names = new Map(options.models.map(({ id, model }) => [id, model]))
-  const client = makeServerClient(exchanges, {
+  const settings = settingsOf(options)
+  const nameOf = namesOf(settings)
+  const client = makeServerClient(exchanges, settings, {
     // The row of the table makes it the name of a protocol.
     name: "toy" as "openai",
-    upstream: options.upstream,
-    baseUrl: options.baseUrl,
-    limits: options.limits,
     headers: {},
     credential: (token) => ({ "x-toy-key": token }),
-    credentialHeader: options.credentialHeader,
     errorFacts,
-    isError
+    isError,
+    versionPrefix: undefined
   })
   return {
     name: "toy",
+    contract: undefined,
     isAnonymous: false,
     sends: {},
-    models: options.furtherModels,
+    models: settings.furtherModels,
+    secrets: client.secrets,
+    capabilities: {},
     verify: client.verify("/say"),
     complete: (request) =>
-      client.complete(request, function*({ conversation, model: { id } }) {
+      client.complete(request, function*({ conversation, model }) {
         const said = conversation.turns.flatMap(({ parts }) =>
           parts.flatMap((part) => part._tag === "Text" ? [part.text] : [])
         )
-        const name = names.get(id) ?? id
+        const asked = nameOf(model)
         return {
-          model: { id, name },
+          model: asked,
           path: "/say",
-          body: JSON.stringify({ model: name, said: said.at(-1) ?? "" }),
+          body: JSON.stringify({ model: asked.name, said: said.at(-1) ?? "" }),
+          headers: undefined,
           id: "toy",
           chunks: toyDecoder()
         }

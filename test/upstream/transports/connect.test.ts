@@ -80,7 +80,7 @@ it.live("a head of up to 64 KiB is read, a longer one is a failure of the connec
             furtherModels: [],
             limits
           })
-          return yield* Effect.match(driver.sessions.create("t"), {
+          return yield* Effect.match(driver.capabilities.sessions.create("t"), {
             onSuccess: () => "read",
             onFailure: ({ kind }) => kind
           })

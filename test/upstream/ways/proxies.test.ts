@@ -81,7 +81,7 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
                 const driver = yield* driverBy(owner, baseUrl, proxy.url, protocol === "https" ? { tls } : {})
                 const outcome = yield* complete(driver, request("Hi", { credential: fixedToken("key") }))
                 assert.strictEqual(outcome.text, "Hello", JSON.stringify(outcome.failure?.cause))
-                assert.deepStrictEqual(yield* driver.listModels!("key"), ["m"])
+                assert.deepStrictEqual(yield* driver.capabilities.listModels!("key"), ["m"])
                 const isForwarded = protocol === "http" && kind !== "socks5"
                 // A connection serves again if its reply had ended when the driver left it.
                 assert.deepStrictEqual(
@@ -192,7 +192,7 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
       const { baseUrl, server } = yield* hiddenServer("http")
       server.list(() => ({ ...modelList("m"), headers: { "x-pad": "y".repeat(60 * 1024) } }))
       const driver = driverBy("upstream", baseUrl, proxy.url)
-      const models = yield* onClient(Effect.flatMap(driver, (driver) => driver.listModels!("key")))
+      const models = yield* onClient(Effect.flatMap(driver, (driver) => driver.capabilities.listModels!("key")))
       assert.deepStrictEqual(models, ["m"])
     }))
 
@@ -212,8 +212,8 @@ describe.each(kinds)("by a proxy of the kind %s", (kind) => {
         }
         const driver = driverWithConnection(exchanges, upstream, (exchanges) =>
           makeSessionDriver(exchanges, { baseUrl: url, furtherModels: [], limits: timeLimits }))
-        const own = driver.withProxy!(Redacted.make(proxy.url))
-        const token = yield* own.login!({ email: "a@x.org", mobile: undefined, password: "p" })
+        const own = driver.capabilities.withProxy!(Redacted.make(proxy.url))
+        const token = yield* own.capabilities.login!({ email: "a@x.org", mobile: undefined, password: "p" })
         yield* own.verify(token)
         const calls = proxy.asked.length
         yield* driver.verify(token)
@@ -279,7 +279,10 @@ describe("a SOCKS5 proxy", () => {
       server.list(() => modelList("m"))
       const { port } = new URL(server.baseUrl)
       const driver = driverBy("upstream", `http://${host}:${port}/v1`, proxy.url)
-      assert.deepStrictEqual(yield* onClient(Effect.flatMap(driver, (driver) => driver.listModels!("key"))), ["m"])
+      assert.deepStrictEqual(
+        yield* onClient(Effect.flatMap(driver, (driver) => driver.capabilities.listModels!("key"))),
+        ["m"]
+      )
       assert.deepStrictEqual(proxy.asked, [`tunnel ${written}:${port}`])
     }))
 })
@@ -292,7 +295,10 @@ describe("the environment", () => {
       const environment = { http_proxy: proxy.url, HTTP_PROXY: "http://127.0.0.1:1", no_proxy: "skipped.test" }
       server.list(() => modelList("m"))
       const list = (baseUrl: string, settings: WaySettings = {}) =>
-        onClient(Effect.flatMap(driverOf(baseUrl, settings), (driver) => driver.listModels!("key")), environment)
+        onClient(
+          Effect.flatMap(driverOf(baseUrl, settings), (driver) => driver.capabilities.listModels!("key")),
+          environment
+        )
       assert.deepStrictEqual(yield* list(server.baseUrl), ["m"])
       assert.deepStrictEqual(proxy.asked, [])
       const { port } = new URL(server.baseUrl)

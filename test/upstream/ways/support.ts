@@ -2,9 +2,9 @@
 import { Effect, type Redacted } from "effect"
 import type { TlsOptions } from "node:tls"
 import type { UpstreamConfig } from "../../../src/config/GatewayConfig.ts"
+import { makeOpenAiDriver } from "../../../src/upstream/compatible/driver.ts"
 import { driverWithConnection } from "../../../src/upstream/connection.ts"
 import { Exchanges } from "../../../src/upstream/Exchange.ts"
-import { makeOpenAiDriver } from "../../../src/upstream/openai/driver.ts"
 import { makeAuthority } from "../../support/certificates.ts"
 import { startOpenAiServer } from "../../support/openaiServer.ts"
 import { type ProxyOptions, startProxy, startTlsFront } from "../../support/proxyServers.ts"
@@ -37,7 +37,7 @@ export const driverOf = (baseUrl: string, settings: WaySettings = {}, account?: 
         tools: "native",
         limits: timeLimits
       }))
-    return account === undefined ? driver : driver.withProxy!(account)
+    return account === undefined ? driver : driver.capabilities.withProxy!(account)
   })
 
 export const proxyServer = (options: ProxyOptions) =>

@@ -26,7 +26,7 @@ const onClient = <A, E, R>(test: Effect.Effect<A, E, R>) =>
   Effect.scoped(Effect.provide(test, Layer.provideMerge(transport, TestClock.layer({ warningDelay: "1 hour" }))))
 
 const list = (baseUrl: string, settings: WaySettings) =>
-  Effect.flatMap(driverOf(baseUrl, settings), (driver) => driver.listModels!("key"))
+  Effect.flatMap(driverOf(baseUrl, settings), (driver) => driver.capabilities.listModels!("key"))
 
 /** The code of the failure, or what was listed. */
 const codeOf = (baseUrl: string, settings: TlsSettings | undefined) =>
@@ -85,7 +85,7 @@ describe("the headers of an upstream", () => {
         { name: "Authorization", value: Redacted.make("Bearer the upstream's") }
       ]
       const driver = yield* driverOf(server.baseUrl, { headers })
-      yield* driver.listModels!("key")
+      yield* driver.capabilities.listModels!("key")
       yield* driver.verify(undefined)
       yield* complete(driver, request("Hi", { credential: fixedToken("key") }))
       yield* complete(driver, request("Hi", { credential: fixedToken("none") }))
@@ -114,6 +114,6 @@ describe("the headers of an upstream", () => {
       }
       yield* complete(driver, request("Hi", { recorder }))
       assert.includeMembers(recorded, ["the-header", "of upstream", Buffer.from("user:of upstream").toString("base64")])
-      assert.deepStrictEqual(driver.secrets?.map(Redacted.value), recorded)
+      assert.deepStrictEqual(driver.secrets.map(Redacted.value), recorded)
     })))
 })

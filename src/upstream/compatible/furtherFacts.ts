@@ -9,7 +9,7 @@ import { longestName, type ModelFacts } from "../../domain/modelFacts.ts"
 import { listedName, type ServersModel } from "../../domain/routes.ts"
 import { upstreamNamed } from "../../domain/upstreamNames.ts"
 import { asTokens, asWords, entriesOf, knownFacts } from "../server/modelList.ts"
-import type { ServerClient } from "../server/ServerClient.ts"
+import type { AskMore, ServerClient } from "../server/ServerClient.ts"
 
 /** The time of all other questions of one list. */
 const longestAnswers = "5 seconds"
@@ -105,16 +105,16 @@ const withFacts = (models: ReadonlyArray<ServersModel>, found: Facts): ReadonlyA
   })
 
 /** Adds what the server says beside its list. A failure is noted once, and leaves the list as it is. `client` calls at the server's root. */
-export const askFurther = (client: ServerClient, upstream: string | undefined) => {
+export const askFurther = (client: ServerClient, upstream: string | undefined): AskMore => {
   let isNoted = false
-  return (models: ReadonlyArray<ServersModel>, body: unknown, token: string | undefined) => {
+  return (models, body, token) => {
     const [entry] = entriesOf(body) ?? []
     const ask = questions.get(fieldsOf(entry)["owned_by"])
     if (ask === undefined) return Effect.succeed(models)
     const call: Call = Effect.fnUntraced(
       function*(method, path, body) {
         const text = body === undefined ? undefined : JSON.stringify(body)
-        const exchange = yield* client.start(method, path, token, "session", text)
+        const exchange = yield* client.ask(method, path, token, text)
         const answer = yield* client.readBody(exchange)
         if (!client.isAnswer(exchange)) return yield* yield* client.refusal("session", exchange, answer, token)
         return parseJson(answer)

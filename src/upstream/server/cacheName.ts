@@ -2,9 +2,9 @@
  * The name of each conversation's cache, by which servers send its turns to the place that has it.
  */
 import type { Conversation } from "../../domain/Conversation.ts"
-import { isWholeFor } from "../../domain/VendorFields.ts"
-import type { ServerOptions } from "../server/ServerOptions.ts"
+import { type FamilyName, isWholeFor } from "../../domain/VendorFields.ts"
 import type { CompletionRequest } from "../Upstream.ts"
+import type { ServerSettings } from "./ServerOptions.ts"
 
 /** Hosts whose vendors document the field `prompt_cache_key`: OpenAI, Azure. */
 const documents = /^(?:api\.openai\.com|[\w-]+\.openai\.azure\.com)$/i
@@ -19,9 +19,9 @@ export interface CacheNames {
   readonly headers: (request: CompletionRequest) => { readonly [name: string]: string }
 }
 
-const withName = (conversation: Conversation, nameOf: () => string): Conversation => {
+const withName = (conversation: Conversation, contract: FamilyName, nameOf: () => string): Conversation => {
   const { serverFields = {}, vendorFields } = conversation
-  const own = vendorFields !== undefined && isWholeFor(conversation, "responses") ? vendorFields : undefined
+  const own = vendorFields !== undefined && isWholeFor(conversation, contract) ? vendorFields : undefined
   if ((own?.fields[field] ?? serverFields[field] ?? undefined) !== undefined) return conversation
   const name = { [field]: nameOf() }
   return {
@@ -31,13 +31,17 @@ const withName = (conversation: Conversation, nameOf: () => string): Conversatio
   }
 }
 
-export const cacheNames = ({ baseUrl, promptCache }: Pick<ServerOptions, "baseUrl" | "promptCache">): CacheNames => {
+/** How a server that is asked by a contract gets the name. */
+export const cacheNames = (
+  { baseUrl, promptCache }: Pick<ServerSettings, "baseUrl" | "promptCache">,
+  contract: FamilyName
+): CacheNames => {
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ""
   const way = promptCache?.key ?? (documents.test(host) ? field : "off")
   const header = way.startsWith("header ") ? way.slice("header ".length).toLowerCase() : undefined
   return {
     named: ({ cacheName, conversation }) =>
-      way === field && cacheName !== undefined ? withName(conversation, cacheName) : conversation,
+      way === field && cacheName !== undefined ? withName(conversation, contract, cacheName) : conversation,
     headers: ({ cacheName }) => header === undefined || cacheName === undefined ? {} : { [header]: cacheName() }
   }
 }
