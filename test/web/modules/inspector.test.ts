@@ -54,7 +54,7 @@ describe("what the frames of a reply add", () => {
       assert.strictEqual(parts.findLast(({ kind }) => kind === "finish")?.text, finish, name)
       for (const call of calls) {
         // A conversation has free-form input as an argument of this name.
-        const input = /^custom-call,/.test(name) ? JSON.parse(call.arguments).input : undefined
+        const input = name.startsWith("custom-call,") ? JSON.parse(call.arguments).input : undefined
         const shown: string = input ?? call.arguments
         assert.include(joined(parts, "arguments").replaceAll(/\s/g, ""), shown.replaceAll(/\s/g, ""), name)
       }
