@@ -2,7 +2,7 @@
  * Assembles the canonical reply from upstream events, by a machine of three stages that runs once per network chunk: serialize
  * the calls, filter the text, finish with usage.
  */
-import type { ContractFacts } from "../contracts/Contract.ts"
+import type { Contract } from "../contracts/Contract.ts"
 import { contractOfStyle, contracts } from "../contracts/contracts.ts"
 import type { ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import { isOrderedPlace } from "../domain/replyExtras.ts"
@@ -112,7 +112,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   readonly #policy: PolicyMachine | undefined
   readonly #budget: RequestBudget
   readonly #assembled: Array<ReplyEvent> = []
-  readonly #contract: ContractFacts | undefined
+  readonly #contract: Contract | undefined
   readonly #most: number | undefined
 
   constructor(
@@ -134,8 +134,8 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
-    const translated = event._tag === "UpstreamExtra" && event.family !== this.#contract?.name
-      ? contracts[event.family].elsewhere(event)
+    const translated = event._tag === "UpstreamExtra" && event.family !== this.#contract?.id
+      ? contracts[event.family].facts.elsewhere(event)
       : undefined
     if (translated !== undefined) return translated.forEach((each) => this.push(each, out))
     const assembly = this.#assembly

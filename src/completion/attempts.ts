@@ -89,8 +89,8 @@ const able = <B, A>(
 
 /** True if the logins of a style's clients belong to the vendor of a driver's server. */
 const isOfVendor = (style: string | undefined, driver: string): boolean => {
-  const contract = contractOfStyle(style)
-  return contract !== undefined && contractOfDriver(driver)?.vendor === contract.vendor
+  const vendor = contractOfStyle(style)?.facts.vendor
+  return vendor !== undefined && contractOfDriver(driver)?.facts.vendor === vendor
 }
 
 /** Whose credential an upstream gets for a request; `undefined` if it takes none that the request has. */

@@ -34,7 +34,7 @@ const limitOfEntry = ({ upstreams }: GatewayConfig, { model, upstream }: Target)
 /** A whole request of a contract with its limit of output. */
 const withLimitOf = (request: VendorFields, limit: number): VendorFields => ({
   ...request,
-  fields: { ...request.fields, [contracts[request.vendor].words.outputLimit]: limit }
+  fields: { ...request.fields, [contracts[request.vendor].facts.words.outputLimit]: limit }
 })
 
 /** The conversation with the limit of output of a target's entry, unless its caller has one. */
@@ -106,7 +106,7 @@ export const boundsOf = (
     const completionTokens = mostOutput(input, limited, driver)
     const fault = outputFault(outputs, completionTokens)
     if (fault !== undefined) return fault
-    const tools = driver.contract === undefined ? [] : contracts[driver.contract].callBounds(conversation)
+    const tools = driver.contract === undefined ? [] : contracts[driver.contract].facts.callBounds(conversation)
     if (tools instanceof GatewayError) return tools
     const { toolChoice } = conversation
     // A reply without the demanded call is asked for again.

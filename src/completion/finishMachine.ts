@@ -204,7 +204,7 @@ class ReplyFinisher implements FinishMachine {
     if (at === "item") this.#keepSeals(value)
     else if (isContentPlace(at)) return this.#content(part, out)
     if (at === "reasoning") {
-      const kept = contracts[family].keptReasoning(value)
+      const kept = contracts[family].facts.keptReasoning(value)
       if (kept?._tag === "Details") this.#keepDetails(kept.fields)
       else if (kept?._tag === "Item") this.#keepItem(kept.item)
       if (!this.#options.showReasoning) return

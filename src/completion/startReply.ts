@@ -201,7 +201,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         const turn = (events: Stream.Stream<UpstreamEvent, UpstreamFailure>) =>
           sealed.isShared ? writes.before(assembled(events)) : assembled(events)
         const estimate = estimateCooperatively(conversation)
-        const leavesZeroOut = driver.contract !== undefined && contracts[driver.contract].leavesZeroOut
+        const leavesZeroOut = driver.contract !== undefined && contracts[driver.contract].facts.leavesZeroOut
         const isCacheReported = () => leavesZeroOut ? assembly.promptReported() : assembly.cacheReported()
         if (isLate) {
           const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))

@@ -32,7 +32,8 @@ const samplingFields = {
 } as const satisfies { readonly [Key in Exclude<keyof Sampling, typeof limitKeys[number]>]: string }
 
 /** The words of requests by a style. An app's own style has those of chat completions. */
-const wordsOf = (style: string | undefined): RequestWords => (contractOfStyle(style) ?? contracts[commonWords]).words
+const wordsOf = (style: string | undefined): RequestWords =>
+  (contractOfStyle(style) ?? contracts[commonWords]).facts.words
 
 /** The field of the limit of output in a style. */
 export const limitField = (style: string | undefined): string => wordsOf(style).outputLimit
@@ -165,5 +166,9 @@ export const forDriver = (conversation: Conversation, { contract }: Pick<Driver,
     const parts = turn.parts.filter((part) => !isForOthers(part))
     return parts.length === 0 ? [] : [{ ...turn, parts }]
   })
-  return { ...conversation, turns: spoken, tools: contracts[bodyVendorFields.vendor].declaredElsewhere(conversation) }
+  return {
+    ...conversation,
+    turns: spoken,
+    tools: contracts[bodyVendorFields.vendor].facts.declaredElsewhere(conversation)
+  }
 }

@@ -66,7 +66,7 @@ const note = (
 
 /** Notes the fields that the style of the request has no place for. */
 export const noteUnshown = ({ at, family, value }: ReplyExtra, { stats, style }: Request): void => {
-  const places = contractOfStyle(style)?.shows
+  const places = contractOfStyle(style)?.facts.shows
   const path = paths[at]
   if (family !== commonWords || places === undefined || places === "all" || path === undefined) return
   note(value, [hints[at] ?? {}, places[at] ?? {}], path, stats)

@@ -1,16 +1,24 @@
 /**
- * What the gateway asks of a contract beside reading and writing it. Each contract answers in its `facts.ts`; `contracts.ts` lists them all.
- * No other folder compares names of contracts.
+ * A contract: how it is read and written, and its facts. Each has one value, `contract.ts`; `contracts.ts` lists them all. No other folder
+ * compares names of contracts.
  */
+import type * as Result from "effect/Result"
 import type { MostUsed } from "../domain/bill.ts"
 import type { Conversation, Sampling } from "../domain/Conversation.ts"
 import type { ErrorFamily } from "../domain/errorBody.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { Json, JsonFields } from "../domain/json.ts"
+import type { Json, JsonFields, JsonRecord } from "../domain/json.ts"
+import type { Reply } from "../domain/Reply.ts"
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import type { ExtraPlace } from "../domain/replyExtras.ts"
+import type { Cooperative } from "../domain/stream/cooperative.ts"
 import type { UpstreamEvent, UpstreamExtra } from "../domain/UpstreamEvent.ts"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { FamilyName } from "../domain/VendorFields.ts"
+import type { ChunkDecoder } from "./shared/ChunkDecoder.ts"
+import type { Family } from "./shared/Family.ts"
+import type { Faults } from "./shared/Faults.ts"
+import type { FrameRenderer } from "./shared/FrameRenderer.ts"
 
 /** What of a value has a place in a reply: all of it, what a function says, or some fields. */
 export type Shown = true | ((value: Json) => boolean) | { readonly [field: string]: Shown }
@@ -52,8 +60,6 @@ export type CallBounds = NonNullable<MostUsed["tools"]> | GatewayError
 
 /** The facts of a contract. */
 export interface ContractFacts {
-  /** The name by which elements and events of the contract are marked. */
-  readonly name: FamilyName
   /** Contracts of one vendor share the form of errors, and the logins of their clients. */
   readonly vendor: ErrorFamily
   readonly caching: PromptCaching
@@ -74,4 +80,46 @@ export interface ContractFacts {
   readonly declaredElsewhere: (conversation: Conversation) => Conversation["tools"]
   /** The most calls of the vendor's tools in a conversation that a server of the contract gets. */
   readonly callBounds: (conversation: Conversation) => CallBounds
+}
+
+/** What an error of a server says. */
+export type ErrorFacts = Partial<Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">>
+
+/** How a contract writes one reply to its client. */
+export interface ReplyWriter {
+  /** The body of a reply that is not streamed. */
+  readonly whole: (reply: Reply) => object
+  /** Starts the frames of a streamed reply. */
+  readonly frames: () => FrameRenderer
+}
+
+/** A contract. The value of each has types of its own where a `never` stands here. */
+export interface Contract {
+  /** The name by which elements and events of the contract are marked. */
+  readonly id: FamilyName
+  readonly facts: ContractFacts
+  /** What becomes of each field of a client's request. */
+  readonly request: Family
+  /** Writes the body for a server by its name of the model. `server` has what the driver knows of the server. */
+  readonly writeRequest: (
+    model: string,
+    conversation: Conversation,
+    server: never,
+    isWhole: boolean
+  ) => Cooperative<string>
+  /** Starts to read a server's reply. Without a form it reads a recorded one. */
+  readonly readReply: (form?: never) => ChunkDecoder
+  /** Reads the JSON of a server's error; unreadable parts yield no facts. */
+  readonly readError: (body: unknown) => ErrorFacts
+  /** True if a server's object is an error instead of a reply. */
+  readonly isError: (value: JsonRecord) => boolean
+}
+
+/** A contract whose requests need nothing but themselves to be read, unlike those that continue a stored response. */
+export interface ConversationContract extends Contract {
+  /** Reads a client's request. Fails with the first fault, which names its field; `faults` has what has no effect too. */
+  readonly readRequest: (body: never, faults: Faults) => Cooperative<Result.Result<Conversation, GatewayError>>
+  readonly writeReply: (about: never) => ReplyWriter
+  /** The last frames of a stream that fails before its first event. */
+  readonly writeFailure: (error: GatewayError, requestId: string) => string
 }

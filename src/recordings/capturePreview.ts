@@ -1,6 +1,7 @@
 /**
  * The text of a capture chain for lists and search: the last user message, and the reply decoded from its event streams.
  */
+import { contractOfDriver } from "../contracts/contracts.ts"
 import { ReplyDecoder } from "../contracts/session/readReply.ts"
 import { readPrompt } from "../contracts/session/writeRequest.ts"
 import type { ChunkDecoder } from "../contracts/shared/ChunkDecoder.ts"
@@ -8,7 +9,6 @@ import { shorten } from "../domain/redact.ts"
 import { type Cooperative, pieceChars, runSync } from "../domain/stream/cooperative.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
-import { protocols } from "../upstream/protocols.ts"
 import { type CaptureChain, type CapturedRound, responseText } from "./CapturedRound.ts"
 import { isEventStream } from "./frames.ts"
 
@@ -103,9 +103,9 @@ export function* replyEvents(rounds: ReadonlyArray<RecordedReplyRound>): Coopera
   const events: Array<UpstreamEvent> = []
   const [first] = rounds
   if (first === undefined) return events
-  const { decoder } = protocols[first.protocol]
-  if (decoder === undefined) yield* sessionReply(rounds.filter(isStream), events)
-  else for (const round of rounds) yield* singleReply(decoder(), round, events)
+  const contract = contractOfDriver(first.protocol)
+  if (contract === undefined) yield* sessionReply(rounds.filter(isStream), events)
+  else for (const round of rounds) yield* singleReply(contract.readReply(), round, events)
   return events
 }
 

@@ -7,7 +7,6 @@ import type { FinishReason } from "../domain/ReplyEvent.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
-import { protocols } from "../upstream/protocols.ts"
 import { type RecordedReplyRound, replyEvents } from "./capturePreview.ts"
 import { type Frame, isEventStream } from "./frames.ts"
 
@@ -87,10 +86,9 @@ export function* assembleReply(
   slice = new Slice()
 ): Cooperative<AssembledReply | undefined> {
   const contract = contractOfConversation(style)
-  const read = contract === undefined ? undefined : protocols[contract.name].decoder
-  if (contract === undefined || read === undefined) return undefined
-  const reader = read()
-  const collector = new Collector(contract.finishNames)
+  if (contract === undefined) return undefined
+  const reader = contract.readReply()
+  const collector = new Collector(contract.facts.finishNames)
   const sse = isEventStream(contentType) ? makeSseDecoder() : undefined
   const events: Array<SseEvent> = []
   const out: Array<UpstreamEvent> = []
@@ -112,13 +110,13 @@ export function* assembleReply(
   for (const event of events) reader.pushUnterminated(event, out)
   reader.end(out)
   collect(frames.at(-1)?.at_ms ?? 0)
-  if (reader.failure() !== undefined) collector.failed(contract.failureName)
+  if (reader.failure() !== undefined) collector.failed(contract.facts.failureName)
   return collector.reply
 }
 
 /** The reply as the upstream sent it over the rounds of one try; calls that a model writes as text are text. Its end has a name of chat completions. */
 export function* assembleRounds(rounds: ReadonlyArray<RecordedReplyRound>): Cooperative<AssembledReply> {
-  const collector = new Collector(contracts.openai.finishNames)
+  const collector = new Collector(contracts.openai.facts.finishNames)
   collector.add(yield* replyEvents(rounds), 0)
   return collector.reply
 }

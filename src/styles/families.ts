@@ -1,16 +1,14 @@
-/** The contracts of all requests whose bodies are read by a vendor's table. */
+/** The tables by which the bodies of requests are read: those of all contracts, and of embeddings. */
+import { contracts } from "../contracts/contracts.ts"
 import type { Family } from "../contracts/shared/Family.ts"
-import { chatFamily } from "./chat/readRequest.ts"
 import { embeddingsFamily } from "./embeddings/Handlers.ts"
-import { embedFamily, generateFamily } from "./generate/readRequest.ts"
-import { messagesFamily } from "./messages/readRequest.ts"
-import { responsesFamily } from "./responses/readRequest.ts"
+import { embedFamily } from "./generate/readRequest.ts"
+
+const { openai, ...others } = contracts
 
 export const families: ReadonlyArray<Family> = [
-  chatFamily,
+  openai.request,
   embeddingsFamily,
-  responsesFamily,
-  messagesFamily,
-  generateFamily,
+  ...Object.values(others).map(({ request }) => request),
   embedFamily
 ]

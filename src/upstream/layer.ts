@@ -15,7 +15,7 @@ import { driverWithConnection } from "./connection.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
-import { protocols } from "./protocols.ts"
+import { makers } from "./protocols.ts"
 import type { ServerOptions } from "./server/ServerOptions.ts"
 import type { Driver } from "./Upstream.ts"
 import { type Drivers, Upstreams } from "./Upstreams.ts"
@@ -65,9 +65,8 @@ export const layer: Layer.Layer<Upstreams, never, ConfigStore | Deadlines | Exch
     const make = (upstream: UpstreamConfig): Effect.Effect<Driver> => {
       const { driver } = upstream
       if (driver !== answerer) {
-        const { makeDriver } = protocols[driver]
         return Effect.succeed(
-          driverWithConnection(exchanges, upstream, (over) => makeDriver(over, optionsOf(upstream)))
+          driverWithConnection(exchanges, upstream, (over) => makers[driver](over, optionsOf(upstream)))
         )
       }
       return makeEmbeddedDriver({ furtherModels: furtherModels(upstream), limits: limits(upstream) }).pipe(

@@ -2,16 +2,14 @@
  * The tables of the vendors' fields against the request types of the vendors' SDKs: a field that an SDK can send and no row names fails.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { contracts } from "../../src/contracts/contracts.ts"
 import { ignorableFields } from "../../src/contracts/shared/chatFields.ts"
 import { type Family, type Fields, type Kinds, type Row, supported } from "../../src/contracts/shared/Family.ts"
 import { restOf } from "../../src/contracts/shared/restOf.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-import { chatFamily } from "../../src/styles/chat/readRequest.ts"
 import { embeddingsFamily } from "../../src/styles/embeddings/Handlers.ts"
 import { families } from "../../src/styles/families.ts"
-import { embedFamily, generateFamily } from "../../src/styles/generate/readRequest.ts"
-import { messagesFamily } from "../../src/styles/messages/readRequest.ts"
-import { responsesFamily } from "../../src/styles/responses/readRequest.ts"
+import { embedFamily } from "../../src/styles/generate/readRequest.ts"
 import { literalsOf, type Placed, sdkType, type Shape, variantsOf } from "../support/sdkTypes.ts"
 
 const chat = "openai/resources/chat/completions/completions.d.ts"
@@ -66,7 +64,8 @@ const missingKinds = (shape: Shape, { by, rows }: Kinds, at: string): ReadonlyAr
 }
 
 /** The kinds of a part of the content-generation contract. */
-const partKinds: Kinds["rows"] = generateFamily.fields.get("contents")!.items!.fields!.get("parts")!.items!.kinds!.rows
+const partKinds: Kinds["rows"] =
+  contracts.generate.request.fields.get("contents")!.items!.fields!.get("parts")!.items!.kinds!.rows
 
 const isLeaf = ({ fate, isOpaque, whole }: Row): boolean => fate !== "supported" || isOpaque === true || whole === true
 
@@ -91,11 +90,11 @@ describe("the tables name every field of the requests of", () => {
   type Types = ReadonlyArray<readonly [file: string, type: string, tables: ReadonlyArray<Fields>]>
 
   const whole: Types = [
-    [chat, "ChatCompletionCreateParamsBase", [chatFamily.fields]],
+    [chat, "ChatCompletionCreateParamsBase", [contracts.openai.request.fields]],
     ["openai/resources/embeddings.d.ts", "EmbeddingCreateParams", [embeddingsFamily.fields]],
-    [responses, "ResponseCreateParamsBase", [responsesFamily.fields]],
-    [messages, "MessageCreateParamsBase", [messagesFamily.fields]],
-    [betaMessages, "MessageCreateParamsBase", [messagesFamily.fields]]
+    [responses, "ResponseCreateParamsBase", [contracts.responses.request.fields]],
+    [messages, "MessageCreateParamsBase", [contracts.messages.request.fields]],
+    [betaMessages, "MessageCreateParamsBase", [contracts.messages.request.fields]]
   ]
 
   it.each(whole)("%s: %s, with all that they contain", (file, type, tables) => {
@@ -104,7 +103,7 @@ describe("the tables name every field of the requests of", () => {
     assert.deepStrictEqual([...new Set(missingFields(shape, tables, ""))], [])
   })
 
-  const itemsOf = (name: string): Row => generateFamily.fields.get(name)!.items!
+  const itemsOf = (name: string): Row => contracts.generate.request.fields.get(name)!.items!
 
   // The types of the SDK's parameters are those of its functions, not of the body.
   const elements: ReadonlyArray<readonly [type: string, row: Row]> = [
@@ -137,9 +136,12 @@ describe("the tables name every field of the requests of", () => {
 
   const flat: Types = [
     // The SDK spreads one object over the body and its `generationConfig`.
-    [genai, "GenerateContentConfig", [generateFamily.fields, inner(generateFamily, "generationConfig")]],
-    [genai, "GenerationConfig", [inner(generateFamily, "generationConfig")]],
-    [genai, "ToolConfig", [inner(generateFamily, "toolConfig")]],
+    [genai, "GenerateContentConfig", [
+      contracts.generate.request.fields,
+      inner(contracts.generate.request, "generationConfig")
+    ]],
+    [genai, "GenerationConfig", [inner(contracts.generate.request, "generationConfig")]],
+    [genai, "ToolConfig", [inner(contracts.generate.request, "toolConfig")]],
     [genai, "EmbedContentConfig", [embedFamily.fields]]
   ]
 
@@ -169,7 +171,7 @@ describe("the table of a family", () => {
     const rest = (body: object) => runSync(restOf(family, body))
     for (const [name, row] of family.fields) {
       // Another name than that of a part or a tool is a kind of its own.
-      if (family === generateFamily && name === "systemInstruction") continue
+      if (family === contracts.generate.request && name === "systemInstruction") continue
       const value = row.items === undefined ? { said: true } : "said"
       const { ignored, bodyVendorFields, refused, serverFields } = rest({ [name]: value })
       const unsent = bodyVendorFields?.unsent()
@@ -190,6 +192,8 @@ describe("the table of a family", () => {
   })
 
   it("passes every field that it names as ignorable", () => {
-    for (const name of ignorableFields.keys()) assert.strictEqual(chatFamily.fields.get(name)?.fate, "passed", name)
+    for (const name of ignorableFields.keys()) {
+      assert.strictEqual(contracts.openai.request.fields.get(name)?.fate, "passed", name)
+    }
   })
 })

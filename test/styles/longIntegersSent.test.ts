@@ -2,23 +2,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
+import { chat } from "../../src/contracts/chat/contract.ts"
 import { decodeChat } from "../../src/contracts/chat/readRequest.ts"
 import { ChatRequest } from "../../src/contracts/chat/schema.ts"
 import { decodeGenerate } from "../../src/contracts/generate/readRequest.ts"
+import { messages } from "../../src/contracts/messages/contract.ts"
 import { decodeMessages } from "../../src/contracts/messages/readRequest.ts"
 import { MessagesRequest } from "../../src/contracts/messages/schema.ts"
 import type { Part } from "../../src/domain/Conversation.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { jsonRequest } from "../../src/http/jsonBody.ts"
-import { chatFamily } from "../../src/styles/chat/readRequest.ts"
 import { readGenerateRequest } from "../../src/styles/generate/readRequest.ts"
-import { messagesFamily } from "../../src/styles/messages/readRequest.ts"
 
 const id = "12345678901234567890"
 const object = `{"id":${id}}`
 
-const readChat = jsonRequest(ChatRequest, { family: chatFamily })
-const readMessages = jsonRequest(MessagesRequest, { family: messagesFamily })
+const readChat = jsonRequest(ChatRequest, { family: chat.request })
+const readMessages = jsonRequest(MessagesRequest, { family: messages.request })
 
 /** What the last part of a conversation says of a call or its result. */
 const said = (part: Part | undefined): string =>

@@ -1,18 +1,18 @@
 /**
  * The fields of the vendors' tables that the gateway does not read, each with a value that asks for something.
  */
+import { chat } from "../../src/contracts/chat/contract.ts"
+import { generate } from "../../src/contracts/generate/contract.ts"
+import { messages } from "../../src/contracts/messages/contract.ts"
+import { responses } from "../../src/contracts/responses/contract.ts"
 import type { Family, Fields, Row } from "../../src/contracts/shared/Family.ts"
-import { chatFamily } from "../../src/styles/chat/readRequest.ts"
-import { generateFamily } from "../../src/styles/generate/readRequest.ts"
-import { messagesFamily } from "../../src/styles/messages/readRequest.ts"
-import { responsesFamily } from "../../src/styles/responses/readRequest.ts"
 import type { StyleName } from "./styleClients.ts"
 
 export const families: { readonly [Style in StyleName]: Family } = {
-  chat: chatFamily,
-  responses: responsesFamily,
-  messages: messagesFamily,
-  generate: generateFamily
+  chat: chat.request,
+  responses: responses.request,
+  messages: messages.request,
+  generate: generate.request
 }
 
 export interface UnreadField {

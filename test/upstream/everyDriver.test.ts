@@ -3,12 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { readdirSync } from "node:fs"
 import { driverNames, isServer, protocolNames } from "../../src/contracts/drivers.ts"
 import * as library from "../../src/index.ts"
-import { protocols } from "../../src/upstream/protocols.ts"
+import { makers } from "../../src/upstream/protocols.ts"
 import { pageText } from "../support/snippets.ts"
 
 describe.each(protocolNames)("the driver %s", (name) => {
   it("can be made by apps", () => {
-    assert.include(Object.values(library) as ReadonlyArray<unknown>, protocols[name].makeDriver)
+    assert.include(Object.values(library) as ReadonlyArray<unknown>, makers[name])
   })
 
   it.runIf(isServer(name))("has a recipe among the pages of servers", () => {

@@ -32,9 +32,9 @@ beforeAll(async () => {
     return { ...actual, protocols: withToy, protocolNames, driverNames: ["embedded", ...protocolNames] }
   })
   vi.doMock(modules.upstream, async (original) => {
-    const { protocols } = await original<typeof Upstream>()
-    const { makeToyDriver, toyDecoder } = await import("./toy/driver.ts")
-    return { protocols: { ...protocols, toy: { makeDriver: makeToyDriver, decoder: toyDecoder } } }
+    const { makers } = await original<typeof Upstream>()
+    const { makeToyDriver } = await import("./toy/driver.ts")
+    return { makers: { ...makers, toy: makeToyDriver } }
   })
   const support = await import("../support/gateway.ts")
   businessKey = support.businessKey

@@ -15,7 +15,6 @@ export const finishReasons = {
 } as const satisfies Record<FinishReason, string>
 
 export const chatFacts: ContractFacts = {
-  name: "openai",
   vendor: "openai",
   caching: usualCaching,
   finishNames: finishReasons,

@@ -6,9 +6,9 @@ import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { chatMessage, toolCall } from "../shared/chatFamily.ts"
 import { cacheMarks, functionsOnly, oneChoice, streamOptionsFields } from "../shared/chatFields.ts"
 import { refusedByDecoder } from "../shared/Family.ts"
+import { openaiErrors } from "../shared/openaiErrors.ts"
 import { request } from "../shared/requestSchema.ts"
 import { serverWords } from "../shared/thinking.ts"
-import { openaiErrors } from "./errors.ts"
 
 /** A call in an assistant message. */
 export const ToolCall = toolCall(Schema.String)

@@ -7,7 +7,7 @@ import { type Reply, replyCalls, replyReasoning, replyText } from "../../domain/
 import type { ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { ExtraFold, isFields } from "../../domain/replyExtras.ts"
 import type { FrameRenderer } from "../shared/FrameRenderer.ts"
-import { openaiErrors } from "./errors.ts"
+import { openaiErrors } from "../shared/openaiErrors.ts"
 import { finishReasons } from "./facts.ts"
 import type { ChatAnnotation, ChatCompletion, ChatLogprobs, ChatUsage } from "./schema.ts"
 

@@ -117,16 +117,13 @@ export const passedFields = (
   isPassed: (name: string) => boolean
 ): Record<string, Json> => Object.fromEntries(Object.entries(fields).filter(([name]) => isPassed(name)))
 
-/** A request to send. */
-export interface ChatRequest {
-  readonly body: string
-  /** The stop sequences of the request to the server. */
-  readonly stop: ReadonlyArray<string>
-}
-
-/** The words for thinking in a request to the server. */
-export interface ThinkingOptions extends HistoryOptions {
-  readonly words?: LearnedWords | undefined
+/** How a server is asked. */
+export interface ServerFacts extends HistoryOptions {
+  readonly tools: ToolMode
+  /** The words in which it reads whether and how much to think. */
+  readonly words: LearnedWords | undefined
+  /** What becomes of fields that the gateway does not model. */
+  readonly policy: FieldPolicy
 }
 
 /** The request with the vendor's own fields of those of its objects that the gateway models. */
@@ -140,6 +137,10 @@ const withOptions = (request: JsonObject, { vendorFields }: Conversation, sends:
 export const sendsStop = (mode: ToolMode, conversation: Conversation): boolean =>
   mode === "native" || !toolsEnabled(conversation)
 
+/** The stop sequences that the server gets. */
+export const sentStop = (mode: ToolMode, conversation: Conversation): ReadonlyArray<string> =>
+  sendsStop(mode, conversation) ? conversation.stop : []
+
 /**
  * The request of a conversation, with the server's name of the model. A streamed reply has usage at its end. The caller's fields for
  * the server stand below the conversation's.
@@ -147,20 +148,19 @@ export const sendsStop = (mode: ToolMode, conversation: Conversation): boolean =
 export function* chatRequest(
   model: string,
   conversation: Conversation,
-  mode: ToolMode,
-  thinking: ThinkingOptions = {},
-  policy: FieldPolicy = "pass",
-  isWhole = false
-): Cooperative<ChatRequest> {
+  server: ServerFacts,
+  isWhole: boolean
+): Cooperative<string> {
+  const { policy, tools: mode } = server
   const isPassed = passesField(policy)
   const sends = passes(policy)
   const enabled = toolsEnabled(conversation)
-  const stop = sendsStop(mode, conversation) ? conversation.stop : []
+  const stop = sentStop(mode, conversation)
   const { serverFields } = conversation
   const request: Record<string, Json> = {
     ...(serverFields === undefined ? {} : passedFields(serverFields, isPassed)),
     model,
-    messages: yield* messagesOf(conversation, mode, mode === "native" ? { ...thinking, sends } : thinking),
+    messages: yield* messagesOf(conversation, mode, mode === "native" ? { ...server, sends } : server),
     ...(isWhole ? { stream: false } : { stream: true, stream_options: { include_usage: true } })
   }
   const served = mode === "native" ? serverTools(conversation, sends) : []
@@ -168,8 +168,8 @@ export function* chatRequest(
     Object.assign(request, nativeTools(conversation, served, sends))
   }
   addSampling(request, conversation.sampling)
-  addThinking(request, conversation, thinking.words)
+  addThinking(request, conversation, server.words)
   if (stop.length > 0) request["stop"] = stop
   if (conversation.output !== undefined) request["response_format"] = responseFormat(conversation.output)
-  return { body: JSON.stringify(withOptions(request, conversation, sends)), stop }
+  return JSON.stringify(withOptions(request, conversation, sends))
 }

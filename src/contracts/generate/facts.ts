@@ -18,7 +18,6 @@ export const finishReasons = {
 } as const satisfies Record<FinishReason, string>
 
 export const generateFacts: ContractFacts = {
-  name,
   vendor: "generate",
   caching: { least: 2_048, lifetime: usualCaching.lifetime, markedLifetime: usualCaching.lifetime },
   finishNames: finishReasons,

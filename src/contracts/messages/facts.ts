@@ -29,7 +29,6 @@ export const stopReasons = {
 } as const satisfies Record<FinishReason, string>
 
 export const messagesFacts: ContractFacts = {
-  name,
   vendor: "messages",
   caching: { ...usualCaching, markedLifetime: 300 },
   finishNames: stopReasons,

@@ -35,7 +35,6 @@ const callBounds = (conversation: Conversation): CallBounds => {
 }
 
 export const responsesFacts: ContractFacts = {
-  name,
   vendor: "openai",
   caching: usualCaching,
   // The status of the response, or why it is incomplete.

@@ -3,19 +3,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { CompletionOutput } from "../../completion/Completion.ts"
-import { noteIgnored } from "../../completion/ignored.ts"
-import { startCooperatively } from "../../config/clock/cooperative.ts"
-import { decodeChat } from "../../contracts/chat/readRequest.ts"
-import { chatCompletion, chatFailure, chatFrames } from "../../contracts/chat/writeReply.ts"
-import { Faults } from "../../contracts/shared/Faults.ts"
-import { replyOf } from "../../domain/Reply.ts"
+import { chat } from "../../contracts/chat/contract.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { withRest } from "../../http/jsonBody.ts"
-import { respond } from "../../http/reply.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder } from "../shared/responder.ts"
+import { type AboutReply, conversationBy, findModel, formatBy, makeResponder } from "../shared/responder.ts"
 import { ChatGroup } from "./Api.ts"
 import { readChatRequest } from "./readRequest.ts"
 
@@ -31,18 +23,12 @@ export const ChatHandlers = groupRoutes(
         const sent = yield* readChatRequest(request)
         const { body } = sent
         const current = yield* responder.currentRequest
-        const stream = current.stats.stream = body.stream === true
+        current.stats.stream = body.stream === true
         const model = yield* responder.modelBy(current, () => findModel(current, body.model))
-        const faults = new Faults(sent.bodyVendorFields)
-        const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeChat(body, faults)))
-        for (const path of faults.ignored) noteIgnored(current.stats, path)
-        const info = ({ id }: Pick<CompletionOutput, "id">) => ({ id, created: current.created, model: body.model })
-        return yield* responder.respond(current, model, withRest(conversation, sent), {
-          stream,
-          whole: (output) => Effect.succeed(respond(completions, chatCompletion(info(output), replyOf(output.events)))),
-          frames: (output) => chatFrames(info(output), body.stream_options?.include_usage === true),
-          failure: chatFailure
-        })
+        const conversation = yield* conversationBy(current, chat.readRequest, sent)
+        const includeUsage = body.stream_options?.include_usage === true
+        const about = ({ id }: AboutReply) => ({ id, created: current.created, model: body.model, includeUsage })
+        return yield* responder.respond(current, model, conversation, formatBy(current, completions, chat, about))
       })
     } satisfies HandlersOf<typeof ChatGroup>
   })

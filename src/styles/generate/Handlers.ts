@@ -4,35 +4,32 @@
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
-import type { CompletionOutput } from "../../completion/Completion.ts"
-import { noteIgnored } from "../../completion/ignored.ts"
-import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
+import { runCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { decodeGenerate, showsThoughts } from "../../contracts/generate/readRequest.ts"
+import { generate } from "../../contracts/generate/contract.ts"
+import { showsThoughts } from "../../contracts/generate/readRequest.ts"
 import type { EmbedContentRequest } from "../../contracts/generate/schema.ts"
 import { audioTypeOf } from "../../contracts/generate/translated.ts"
-import {
-  generateFailure,
-  generateFrames,
-  type GenerateReplyInfo,
-  generateResponse
-} from "../../contracts/generate/writeReply.ts"
 import type { ServerFields } from "../../contracts/shared/Family.ts"
-import { Faults } from "../../contracts/shared/Faults.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { replyOf } from "../../domain/Reply.ts"
 import { isAllowed, listedRoutes, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
 import { modelFault } from "../../http/bodyLimits.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { withRest } from "../../http/jsonBody.ts"
 import { keptText, taggedReply } from "../../http/keptLists.ts"
 import { bodyText, respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
 import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder, type RunningRequest } from "../shared/responder.ts"
+import {
+  type AboutReply,
+  conversationBy,
+  findModel,
+  formatBy,
+  makeResponder,
+  type RunningRequest
+} from "../shared/responder.ts"
 import { GenerateGroup } from "./Api.ts"
 import { contentTexts, embeddingReply, embeddingsReply, vendorInputs } from "./embedContents.ts"
 import { generateModel, modelName } from "./models.ts"
@@ -64,40 +61,24 @@ export const GenerateHandlers = groupRoutes(
         const requested = modelName(params.model)
         const model = yield* responder.modelBy(current, () => resolve(current, requested, findModel))
         const sent = yield* readGenerateRequest(request)
-        const { body } = sent
-        const faults = new Faults(sent.bodyVendorFields)
-        const conversation = yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body, faults)))
-        for (const path of faults.ignored) noteIgnored(current.stats, path)
-        const info = ({ id }: Pick<CompletionOutput, "id">): GenerateReplyInfo => ({
+        const conversation = yield* conversationBy(current, generate.readRequest, sent)
+        const about = ({ id }: AboutReply) => ({
           id,
           model: requested,
-          thoughts: showsThoughts(body),
+          thoughts: showsThoughts(sent.body),
           audioType: audioTypeOf(sent.serverFields)
         })
-        return yield* responder.respond(current, model, withRest(conversation, sent), {
-          stream,
-          whole: (output) =>
-            Effect.succeed(
-              respond(endpoints.generateContent, generateResponse(info(output), replyOf(output.events)))
-            ),
-          frames: (output) => generateFrames(info(output)),
-          failure: generateFailure
-        })
+        const format = formatBy(current, endpoints.generateContent, generate, about)
+        return yield* responder.respond(current, model, conversation, format)
       })
-    const generate = generating(false)
+    const whole = generating(false)
     const stream = generating(true)
 
     const count = Effect.fnUntraced(function*({ params, request }: Raw) {
       const current = yield* responder.currentRequest
       const model = yield* responder.modelBy(current, () => resolve(current, modelName(params.model), findModel))
       const sent = yield* readCountRequest(request)
-      const { body } = sent
-      const faults = new Faults(sent.bodyVendorFields)
-      const conversation = withRest(
-        yield* Effect.fromResult(yield* startCooperatively(decodeGenerate(body, faults))),
-        sent
-      )
-      for (const path of faults.ignored) noteIgnored(current.stats, path)
+      const conversation = yield* conversationBy(current, generate.readRequest, sent)
       return respond(endpoints.countTokens, { totalTokens: yield* responder.countTokens(current, model, conversation) })
     })
 
@@ -150,8 +131,8 @@ export const GenerateHandlers = groupRoutes(
     })
 
     return {
-      generateContent: generate,
-      generateContentV1: generate,
+      generateContent: whole,
+      generateContentV1: whole,
       streamGenerateContent: stream,
       streamGenerateContentV1: stream,
       countTokens: count,

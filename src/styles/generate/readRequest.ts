@@ -3,28 +3,21 @@
  * Errors name fields in camelCase, whichever spelling the caller used.
  */
 import * as Schema from "effect/Schema"
-import { camelCase, embedFields, generateFields } from "../../contracts/generate/family.ts"
+import { generate } from "../../contracts/generate/contract.ts"
+import { camelCase, embedFields } from "../../contracts/generate/family.ts"
 import {
   normalizeCountRequest,
   normalizeEmbedRequest,
   normalizeRequest,
   wrappedRequest
 } from "../../contracts/generate/normalizeRequest.ts"
-import { BatchEmbedContentsRequest, EmbedContentRequest, GenerateRequest } from "../../contracts/generate/schema.ts"
+import { BatchEmbedContentsRequest, EmbedContentRequest } from "../../contracts/generate/schema.ts"
 import { familyOf } from "../../contracts/shared/requestSchema.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { type BodyOptions, requestReader } from "../../http/jsonBody.ts"
 import { GenerateGroup } from "./Api.ts"
 
 const { endpoints } = GenerateGroup
-
-export const generateFamily = familyOf(GenerateRequest, {
-  name: "generate",
-  vendor: "generate",
-  open: true,
-  spelling: camelCase,
-  fields: generateFields
-})
 
 /** Of one embedding and of a batch. */
 export const embedFamily = familyOf(
@@ -33,7 +26,7 @@ export const embedFamily = familyOf(
 )
 
 const generateReader = (normalize: (body: unknown) => Cooperative<unknown>, options: BodyOptions = {}) =>
-  requestReader(endpoints.generateContent, { ...options, family: generateFamily, normalize })
+  requestReader(endpoints.generateContent, { ...options, family: generate.request, normalize })
 
 export const readGenerateRequest = generateReader(normalizeRequest)
 

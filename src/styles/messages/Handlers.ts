@@ -4,33 +4,23 @@
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
-import type { CompletionOutput } from "../../completion/Completion.ts"
-import { noteIgnored } from "../../completion/ignored.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { asksForThinking, decodeMessages } from "../../contracts/messages/readRequest.ts"
-import {
-  messageObject,
-  messagesFailure,
-  messagesFrames,
-  type MessagesReplyInfo
-} from "../../contracts/messages/writeReply.ts"
-import { Faults } from "../../contracts/shared/Faults.ts"
+import { messages } from "../../contracts/messages/contract.ts"
+import { asksForThinking } from "../../contracts/messages/readRequest.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import { showsMessagesThinking } from "../../domain/models.ts"
-import { replyOf } from "../../domain/Reply.ts"
 import { routeNotFound } from "../../domain/routes.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { withRest } from "../../http/jsonBody.ts"
 import { keptText, taggedReply } from "../../http/keptLists.ts"
 import { bodyText, respond } from "../../http/reply.ts"
 import { visibleModels } from "../../http/visibleModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder } from "../shared/responder.ts"
+import { type AboutReply, conversationBy, findModel, formatBy, makeResponder } from "../shared/responder.ts"
 import { MessagesGroup } from "./Api.ts"
 import { findMessagesModel, messagesModelList } from "./models.ts"
 import { readCountRequest, readMessagesRequest } from "./readRequest.ts"
@@ -67,29 +57,23 @@ export const MessagesHandlers = groupRoutes(
       const sent = yield* readMessagesRequest(request)
       const { body } = sent
       const current = yield* responder.currentRequest
-      const { request: { id: requestId }, stats } = current
-      const stream = stats.stream = body.stream === true
+      const stream = current.stats.stream = body.stream === true
       const model = yield* responder.modelBy(current, () => findModel(current, body.model, "mapped"))
-      const faults = new Faults(sent.bodyVendorFields)
-      const conversation = withHeaders(
-        yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))),
-        request.headers
-      )
-      for (const path of faults.ignored) noteIgnored(stats, path)
+      const conversation = withHeaders(yield* conversationBy(current, messages.readRequest, sent), request.headers)
       const promptTokens = stream ? yield* startCooperatively(estimateCooperatively(conversation)) : 0
-      const info = ({ id }: Pick<CompletionOutput, "id">): MessagesReplyInfo => ({
+      const about = ({ id }: AboutReply) => ({
         id: `msg_${id}`,
         model: body.model,
         thinking: showsMessagesThinking(body.model, model, asksForThinking(body)),
-        requestId
+        requestId: current.request.id,
+        promptTokens
       })
-      return yield* responder.respond(current, model, withRest(conversation, sent), {
-        stream,
-        whole: (output) =>
-          Effect.succeed(respond(endpoints.create, messageObject(info(output), replyOf(output.events)))),
-        frames: (output) => messagesFrames(info(output), promptTokens),
-        failure: messagesFailure(requestId)
-      })
+      return yield* responder.respond(
+        current,
+        model,
+        conversation,
+        formatBy(current, endpoints.create, messages, about)
+      )
     })
 
     const count = Effect.fnUntraced(function*({ request }: Raw) {
@@ -97,12 +81,7 @@ export const MessagesHandlers = groupRoutes(
       const { body } = sent
       const current = yield* responder.currentRequest
       const model = yield* responder.modelBy(current, () => findModel(current, body.model, "mapped"))
-      const faults = new Faults(sent.bodyVendorFields)
-      const conversation = withHeaders(
-        withRest(yield* Effect.fromResult(yield* startCooperatively(decodeMessages(body, faults))), sent),
-        request.headers
-      )
-      for (const path of faults.ignored) noteIgnored(current.stats, path)
+      const conversation = withHeaders(yield* conversationBy(current, messages.readRequest, sent), request.headers)
       return respond(endpoints.countTokens, {
         input_tokens: yield* responder.countTokens(current, model, conversation)
       })

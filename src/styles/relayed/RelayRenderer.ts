@@ -4,8 +4,8 @@
  */
 import type { OpenRelayed } from "../../completion/relay.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
-import { openaiErrors } from "../../contracts/chat/errors.ts"
 import { asCount, parseJson } from "../../contracts/shared/json.ts"
+import { openaiErrors } from "../../contracts/shared/openaiErrors.ts"
 import { usageOf } from "../../contracts/shared/usage.ts"
 import { saidDetails } from "../../contracts/shared/usageDetails.ts"
 import { estimateTokens, withMargin } from "../../domain/estimateTokens.ts"

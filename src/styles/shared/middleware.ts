@@ -2,9 +2,9 @@
  * The middleware of the styles' endpoints. Each class states who may call and how errors are formatted.
  */
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
-import { openaiErrors } from "../../contracts/chat/errors.ts"
 import { generateErrors } from "../../contracts/generate/clientErrors.ts"
 import { messagesErrors } from "../../contracts/messages/errors.ts"
+import { openaiErrors } from "../../contracts/shared/openaiErrors.ts"
 import type { EndpointPolicy } from "../../http/EndpointPolicy.ts"
 import { errorsOf } from "../../http/errorShapes.ts"
 import type { CurrentCaller, CurrentRequest } from "../../http/RequestContext.ts"

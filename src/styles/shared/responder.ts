@@ -5,24 +5,33 @@
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { type Compactor, type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
 import type { Replies } from "../../completion/CompletionInput.ts"
+import { noteIgnored } from "../../completion/ignored.ts"
 import type { Request } from "../../completion/Request.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
-import { runCooperatively } from "../../config/clock/cooperative.ts"
+import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import type { ConversationContract, ReplyWriter } from "../../contracts/Contract.ts"
+import { Faults } from "../../contracts/shared/Faults.ts"
 import type { FrameRenderer } from "../../contracts/shared/FrameRenderer.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import type { Maker } from "../../domain/makers.ts"
+import { type Reply, replyOf } from "../../domain/Reply.ts"
 import { type NameFamily, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
+import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { FamilyName } from "../../domain/VendorFields.ts"
+import { type ReadRequest, withRest } from "../../http/jsonBody.ts"
+import { type ReplyBody, respond } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/RequestContext.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { WorkLimit } from "../../http/WorkLimit.ts"
@@ -76,6 +85,38 @@ export const findModel = (
   stats.model = model.id
   return model
 }
+
+/** Reads a request's conversation by its contract, with what only some drivers send. Notes the fields that have no effect. */
+export const conversationBy = Effect.fnUntraced(function*<Body>(
+  { stats }: RunningRequest,
+  readRequest: (body: Body, faults: Faults) => Cooperative<Result.Result<Conversation, GatewayError>>,
+  sent: ReadRequest<Body>
+) {
+  const faults = new Faults(sent.bodyVendorFields)
+  const conversation = yield* Effect.fromResult(yield* startCooperatively(readRequest(sent.body, faults)))
+  for (const path of faults.ignored) noteIgnored(stats, path)
+  return withRest(conversation, sent)
+})
+
+/** What is known of a reply before it is written. */
+export type AboutReply = Pick<CompletionOutput, "id">
+
+/** How a contract writes the replies of a request. `about`: what they say of the request, by the id of the reply. */
+export const formatBy = <Endpoint extends HttpApiEndpoint.Constraint, About>(
+  { request, stats }: RunningRequest,
+  endpoint: Endpoint,
+  { writeFailure, writeReply }: Pick<ConversationContract, "writeFailure"> & {
+    readonly writeReply: (about: About) => Pick<ReplyWriter, "frames"> & {
+      readonly whole: (reply: Reply) => ReplyBody<Endpoint>
+    }
+  },
+  about: (output: AboutReply) => About
+): ReplyFormat => ({
+  stream: stats.stream,
+  whole: (output) => Effect.succeed(respond(endpoint, writeReply(about(output)).whole(replyOf(output.events)))),
+  frames: (output) => writeReply(about(output)).frames(),
+  failure: (error) => writeFailure(error, request.id)
+})
 
 /** Makes the functions that answer requests. Build them once, not per request. */
 export const makeResponder = Effect.gen(function*() {

@@ -3,10 +3,10 @@
  * addresses, keys, embeddings, relayed endpoints and lists of models are the same.
  */
 import * as Effect from "effect/Effect"
+import { chat } from "../../contracts/chat/contract.ts"
 import { readEmbeddings } from "../../contracts/chat/readEmbeddings.ts"
 import { passedFields, passesField } from "../../contracts/chat/writeRequest.ts"
-import { httpErrorFacts, isError as isResponseError } from "../../contracts/responses/errors.ts"
-import { errorFacts, isError } from "../../contracts/shared/errorFacts.ts"
+import { responses } from "../../contracts/responses/contract.ts"
 import { parseJson } from "../../contracts/shared/json.ts"
 import { onPath } from "../../domain/serverAddress.ts"
 import type { Exchanges } from "../Exchange.ts"
@@ -23,8 +23,8 @@ import { askFurther } from "./furtherFacts.ts"
 
 /** Each contract as it is spoken to a server. */
 const spoken = {
-  openai: { serve: serveChat, errorFacts, isError },
-  responses: { serve: serveResponses, errorFacts: httpErrorFacts, isError: isResponseError }
+  openai: { serve: serveChat, contract: chat },
+  responses: { serve: serveResponses, contract: responses }
 }
 
 /** Makes the driver of a server. `usual`: the contract of completions unless the settings name another one. */
@@ -35,11 +35,9 @@ const makeDriver = (exchanges: Exchanges["Service"], options: ServerOptions, usu
   const isPassed = passesField(settings.fields)
   const clientOf = (name: Serving, baseUrl = settings.baseUrl) =>
     makeServerClient(exchanges, { ...settings, baseUrl }, {
-      name,
+      contract: spoken[name].contract,
       headers: {},
       credential: (key) => ({ authorization: `Bearer ${key}` }),
-      errorFacts: spoken[name].errorFacts,
-      isError: spoken[name].isError,
       versionPrefix: "/v1"
     })
   const client = clientOf(choice.usual)

@@ -10,7 +10,7 @@ import type { UpstreamProtocol } from "../../contracts/drivers.ts"
 import type { Conversation, Turn } from "../../domain/Conversation.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { Exchange, type ExchangeLimits, type Exchanges } from "../Exchange.ts"
-import { protocols } from "../protocols.ts"
+import { makers } from "../protocols.ts"
 import type { Driver } from "../Upstream.ts"
 
 /** One recorded response of the upstream. */
@@ -98,7 +98,7 @@ const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"])
 const replayDriver = (recording: Recording, limits: ExchangeLimits, deadlines: Deadlines["Service"]): Driver => {
   const exchanges = replayExchanges(recording, deadlines)
   const options = { baseUrl: "http://recording/v1", models: [], furtherModels: [], limits }
-  return protocols[recording.protocol].makeDriver(exchanges, options)
+  return makers[recording.protocol](exchanges, options)
 }
 
 /**

@@ -3,9 +3,8 @@
  */
 import * as Effect from "effect/Effect"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
-import { errorFacts, isError } from "../../contracts/generate/errors.ts"
+import { generate } from "../../contracts/generate/contract.ts"
 import { embedBody, readEmbeddings } from "../../contracts/generate/readEmbeddings.ts"
-import { chunkDecoder } from "../../contracts/generate/readReply.ts"
 import { sendsField, sentVendorFields } from "../../contracts/generate/sentFields.ts"
 import { generateRequest, samplingNames } from "../../contracts/generate/writeRequest.ts"
 import { translatedThinking } from "../../contracts/shared/serverThinking.ts"
@@ -44,11 +43,9 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
   const { baseUrl } = settings
   const address = isVersioned(baseUrl) ? baseUrl : onPath(baseUrl, (path) => `${path}/v1beta`)
   const client = makeServerClient(exchanges, { ...settings, baseUrl: address }, {
-    name: "generate",
+    contract: generate,
     headers: {},
     credential: (key) => ({ "x-goog-api-key": key }),
-    errorFacts,
-    isError,
     versionPrefix: undefined
   })
 
@@ -69,7 +66,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
       body: JSON.stringify(yield* bodyOf(request)),
       headers: undefined,
       id: crypto.randomUUID().replaceAll("-", ""),
-      chunks: chunkDecoder()
+      chunks: generate.readReply()
     }
   }
 
@@ -103,8 +100,8 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
     read: generateModels,
     ask: undefined
   }, {
-    name: "generate",
-    contract: "generate",
+    name: generate.id,
+    contract: generate.id,
     sends: {
       sampling: (name) => samplingNames[name] !== undefined,
       stop: () => true,

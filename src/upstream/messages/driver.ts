@@ -3,10 +3,9 @@
  */
 import * as Effect from "effect/Effect"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
+import { messages } from "../../contracts/messages/contract.ts"
 import { isOfContract } from "../../contracts/messages/family.ts"
-import { eventDecoder, isError } from "../../contracts/messages/readReply.ts"
-import { countRequest, mayThink, messagesRequest, unsampled } from "../../contracts/messages/writeRequest.ts"
-import { errorFacts } from "../../contracts/shared/errorFacts.ts"
+import { countRequest, mayThink, unsampled } from "../../contracts/messages/writeRequest.ts"
 import { passesUnwritten } from "../../contracts/shared/fieldPolicy.ts"
 import { saysThinking, translatedThinking } from "../../contracts/shared/serverThinking.ts"
 import { onPath } from "../../domain/serverAddress.ts"
@@ -42,11 +41,9 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
   const entries = new Map(settings.models.map((model) => [model.id, model]))
   const baseUrl = onPath(settings.baseUrl, (path) => path.replace(/\/v1$/, ""))
   const client = makeServerClient(exchanges, { ...settings, baseUrl }, {
-    name: "messages",
+    contract: messages,
     headers: { "anthropic-version": version },
     credential,
-    errorFacts,
-    isError,
     versionPrefix: undefined
   })
   const asked = ({ id }: UpstreamModel) => {
@@ -66,10 +63,10 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     return {
       model,
       path: "/v1/messages",
-      body: yield* messagesRequest(model.name, conversation, { ...options, marks }, isWhole),
-      headers: headersFor(conversation, "messages"),
+      body: yield* messages.writeRequest(model.name, conversation, { ...options, marks }, isWhole),
+      headers: headersFor(conversation, messages.id),
       id: crypto.randomUUID().replaceAll("-", ""),
-      chunks: eventDecoder()
+      chunks: messages.readReply()
     }
   }
 
@@ -80,7 +77,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
       model,
       path: "/v1/messages/count_tokens",
       body: yield* startCooperatively(countRequest(model.name, conversation, options)),
-      headers: headersFor(conversation, "messages"),
+      headers: headersFor(conversation, messages.id),
       field: "input_tokens"
     })
   })
@@ -91,8 +88,8 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     read: listedModels,
     ask: undefined
   }, {
-    name: "messages",
-    contract: "messages",
+    name: messages.id,
+    contract: messages.id,
     sends: {
       sampling: (name, model, conversation) => !unsampled(conversation, asked(model).options.thinking).includes(name),
       thinking: (model, thinking, conversation) =>

@@ -2,8 +2,8 @@
  * Completions by `POST {base_url}/chat/completions` of an OpenAI-compatible server. `compatible/driver.ts` has the rest of the server.
  */
 import * as Effect from "effect/Effect"
-import { chunkDecoder } from "../../contracts/chat/readReply.ts"
-import { chatRequest, passesField, sendsStop, sendsVendorFields } from "../../contracts/chat/writeRequest.ts"
+import { chat } from "../../contracts/chat/contract.ts"
+import { passesField, sendsStop, sendsVendorFields, sentStop } from "../../contracts/chat/writeRequest.ts"
 import { sendsEffort, unknownNames } from "../../contracts/shared/chatThinking.ts"
 import { saysThinking } from "../../contracts/shared/serverThinking.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
@@ -41,12 +41,10 @@ export const serveChat = (client: ServerClient, settings: ServerSettings): Serve
     const asked = nameOf(model)
     const conversation = caches.named(request)
     const sampling = outputLimit.said(model.id, conversation.sampling)
-    const { body, stop } = yield* chatRequest(
+    const body = yield* chat.writeRequest(
       asked.name,
       sampling === conversation.sampling ? conversation : { ...conversation, sampling },
-      tools,
-      { words: wordsOf(model), history: settings.historyReasoning, names },
-      policy,
+      { tools, words: wordsOf(model), history: settings.historyReasoning, names, policy },
       isWhole
     )
     return {
@@ -55,17 +53,16 @@ export const serveChat = (client: ServerClient, settings: ServerSettings): Serve
       body,
       headers: caches.headers(request),
       id: `chatcmpl-${crypto.randomUUID().replaceAll("-", "")}`,
-      chunks: chunkDecoder(
-        stop,
+      chunks: chat.readReply({
+        stop: sentStop(tools, conversation),
         names,
-        undefined,
-        ({ completionTokens = 0 }) => outputLimit.counted(model.id, sampling, completionTokens)
-      )
+        counted: ({ completionTokens = 0 }) => outputLimit.counted(model.id, sampling, completionTokens)
+      })
     }
   }
 
   return {
-    contract: "openai",
+    contract: chat.id,
     sends: {
       sampling: () => true,
       stop: (conversation) => sendsStop(tools, conversation),

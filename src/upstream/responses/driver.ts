@@ -3,14 +3,13 @@
  * server.
  */
 import * as Effect from "effect/Effect"
-import { eventDecoder } from "../../contracts/responses/readReply.ts"
+import { responses } from "../../contracts/responses/contract.ts"
 import { makeSeals, refusesSealing } from "../../contracts/responses/seals.ts"
 import {
   compactRequest,
   countRequest,
   leastOutputTokens,
   ownRequest,
-  responsesRequest,
   sendsField,
   sendsSampling,
   sendsVendorField
@@ -47,10 +46,10 @@ export const serveResponses = (client: ServerClient, settings: ServerSettings): 
       path: compacts ? "/responses/compact" : "/responses",
       body: compacts
         ? yield* compactRequest(model.name, conversation, options)
-        : yield* responsesRequest(model.name, conversation, options, request.isWhole),
+        : yield* responses.writeRequest(model.name, conversation, options, request.isWhole),
       headers: { ...headersFor(conversation, "responses"), ...caches.headers(request) },
       id: `resp_${crypto.randomUUID().replaceAll("-", "")}`,
-      chunks: eventDecoder({
+      chunks: responses.readReply({
         passesEvents: isNative(conversation),
         onThinking: () => models.thinks(request.model, now),
         budget: request.budget
@@ -72,7 +71,7 @@ export const serveResponses = (client: ServerClient, settings: ServerSettings): 
 
   const sendsParameter = sendsSampling(policy)
   return {
-    contract: models.speaks ? "responses" : undefined,
+    contract: models.speaks ? responses.id : undefined,
     sends: {
       sampling: (name, _, conversation) => sendsParameter(name, isNative(conversation)),
       leastOutput: leastOutputTokens,

@@ -10,7 +10,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { keyless } from "../../config/Account.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
-import type { UpstreamProtocol } from "../../contracts/drivers.ts"
+import type { Contract } from "../../contracts/Contract.ts"
 import type { ChunkDecoder } from "../../contracts/shared/ChunkDecoder.ts"
 import { errorBody } from "../../contracts/shared/errorBody.ts"
 import { parseJson } from "../../contracts/shared/json.ts"
@@ -18,7 +18,7 @@ import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import { isRecord } from "../../domain/json.ts"
 import { loginOfToken, secretsOfToken } from "../../domain/ownLogin.ts"
 import { resetOfError } from "../../domain/quota.ts"
 import type { ServersModel } from "../../domain/routes.ts"
@@ -94,20 +94,13 @@ export interface RequestedModel {
   readonly name: string
 }
 
-/** What an error of the server says. */
-type ErrorFacts = Partial<Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">>
-
 /** How the servers of one protocol are called. */
 export interface ServerProtocol {
-  readonly name: UpstreamProtocol
+  readonly contract: Pick<Contract, "id" | "isError" | "readError">
   /** Headers of every request. */
   readonly headers: { readonly [name: string]: string }
   /** The headers of a key. */
   readonly credential: (key: string) => { readonly [name: string]: string }
-  /** Reads the JSON of an error; unreadable parts yield no facts. */
-  readonly errorFacts: (body: unknown) => ErrorFacts
-  /** True if a body without an error status is an error all the same. */
-  readonly isError: (body: JsonRecord) => boolean
   /** The prefix that an address of such a server ends with, such as `/v1`; `undefined` if the driver adds it. */
   readonly versionPrefix: string | undefined
 }
@@ -182,7 +175,7 @@ export const makeServerClient = (
   protocol: ServerProtocol
 ) => {
   const { credentialHeader, limits } = settings
-  const { errorFacts, isError, name, versionPrefix } = protocol
+  const { contract: { id, isError, readError }, versionPrefix } = protocol
   const upstream = upstreamNamed(settings.upstream)
   const place = placeOfUpstream(upstream)
   const { base, origin, pathOf, query } = serverAddress(settings.baseUrl)
@@ -265,7 +258,7 @@ export const makeServerClient = (
     const shouldRetry = /^\s*(?:(true)|false)\s*$/i.exec(exchange.header("x-should-retry") ?? "")
     const requestId = exchange.header("request-id") ?? exchange.header("x-request-id")
     const body = parseJson(text)
-    const stated = errorFacts(body)
+    const stated = readError(body)
     const times = [exchange.retryAfter(now), stated.retryAfter, resetOfError(body, now)]
     // Of several times the latest one is when the server takes requests again.
     const retryAfter = Math.max(...times.map((seconds) => seconds ?? 0))
@@ -339,7 +332,7 @@ export const makeServerClient = (
     const { budget, callerHeaders, recorder } = request
     const round = recorder?.round({
       label,
-      protocol: name,
+      protocol: id,
       url: `${origin}${base}${path}`,
       requestBody: recorded,
       sessionId: session,

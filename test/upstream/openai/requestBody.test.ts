@@ -5,7 +5,12 @@ import { type Conversation, type Part, Text, type Turn } from "../../../src/doma
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import { renderCall } from "../../../src/sieve/history.ts"
 
-const chatRequest = (...args: Parameters<typeof RequestBody.chatRequest>) => runSync(RequestBody.chatRequest(...args))
+const server = { words: undefined, policy: "pass" } as const
+
+const chatRequest = (model: string, conversation: Conversation, tools: ToolMode) => ({
+  body: runSync(RequestBody.chatRequest(model, conversation, { ...server, tools }, false)),
+  stop: RequestBody.sentStop(tools, conversation)
+})
 
 const conversation = (rest: Partial<Conversation>): Conversation => ({
   turns: [{ role: "user", parts: [Text("Hi")] }],

@@ -41,11 +41,9 @@ export const makeToyDriver = (exchanges: Exchanges["Service"], options: ServerOp
   const nameOf = namesOf(settings)
   const client = makeServerClient(exchanges, settings, {
     // The row of the table makes it the name of a protocol.
-    name: "toy" as "openai",
+    contract: { id: "toy" as "openai", readError: errorFacts, isError },
     headers: {},
     credential: (token) => ({ "x-toy-key": token }),
-    errorFacts,
-    isError,
     versionPrefix: undefined
   })
   return {

@@ -1,6 +1,6 @@
 /** The errors of chat completions, Responses and embeddings, for clients (spec "Errors"). */
 import * as Schema from "effect/Schema"
-import { errorFields, errorShape, fields, revived } from "../shared/errorShapes.ts"
+import { errorFields, errorShape, fields, revived } from "./errorShapes.ts"
 
 /** Chat completions, Responses, embeddings and their model lists: `{error: {message, type, code, param}}`. */
 export const openaiErrors = errorShape(Schema.Struct({ error: fields }).annotate({ identifier: "Error" }), {
