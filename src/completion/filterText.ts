@@ -108,7 +108,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
       if (!this.#ended) out.push(part)
       return
     }
-    // What the server says beside the text waits for the text before it; an event also for text that may become a call.
+    // What the server says beside the text waits for the end of a call in it, and an event for all text that is held.
     const waits = part.at === "event" ? this.#holdsText : isOrderedPlace(part.at) && this.#inCall
     if (waits && this.#content.length < mostWaiting) {
       this.#content.push(part)

@@ -57,13 +57,13 @@ describe("a piece of text", () => {
     assert.deepStrictEqual(shown(assemble([first, ...sent("a", "b"), rest])), [["a", 0], ["b", 1]])
   })
 
-  it("has none where it has a call, and behind that as soon as nothing is held", () => {
+  it("loses it to a call in the text, and the pieces behind the call keep theirs", () => {
     const events = shown(assemble(sent("a", ` b ${callText} c`, "d")))
     assert.deepStrictEqual(events.map(([text]) => text).join(""), "a b  cd")
     assert.deepStrictEqual(events.map(([, number]) => number), [0, ...events.slice(1, -1).map(() => undefined), 2])
   })
 
-  it("has none where a marker or a stop sequence is taken away", () => {
+  it("loses it where a marker or a stop sequence is taken away", () => {
     assert.deepStrictEqual(shown(assemble(sent("a", "b [citation:1]", "c STOP d"))), [
       ["a", 0],
       ["b ", undefined],
