@@ -40,6 +40,8 @@ export interface PromptCaching {
 
 /** How requests of the contract say limits and sampling. */
 export interface RequestWords {
+  /** The field of the conversation's turns. */
+  readonly turns: string
   /** The path of the limit of output that a client has to set. */
   readonly outputLimit: string
   /** The path of a field of the limit. A contract with one field has it for both. */

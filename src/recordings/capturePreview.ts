@@ -38,15 +38,13 @@ const contentText = (content: unknown): string =>
     : ""
 
 /** The last user message of a request; the whole body if it has no known format. */
-const requestWords = (body: string): string => {
+const requestWords = ({ protocol, requestBody: body }: CapturedRound): string => {
   const request = parse(body)
   const prompt = fieldOf(request, "prompt")
   if (typeof prompt === "string") return readPrompt(prompt).findLast(({ role }) => role === "user")?.text ?? prompt
-  const messages = fieldOf(request, "messages") ?? fieldOf(request, "contents") ?? fieldOf(request, "input")
-  if (typeof messages === "string") return messages
-  const last: unknown = Array.isArray(messages)
-    ? messages.findLast((message) => fieldOf(message, "role") === "user")
-    : undefined
+  const turns = fieldOf(request, contractOfDriver(protocol)?.facts.words.turns ?? "")
+  if (typeof turns === "string") return turns
+  const last: unknown = Array.isArray(turns) ? turns.findLast((turn) => fieldOf(turn, "role") === "user") : undefined
   return contentText(fieldOf(last, "content") ?? fieldOf(last, "parts")) || body
 }
 
@@ -125,7 +123,7 @@ const preview = (text: string): string => shorten(text.trim(), previewLength)
 
 /** Shortened texts of the request and the reply. */
 export const previews = (chain: CaptureChain): { readonly request: string; readonly response: string } => ({
-  request: preview(requestWords(chain[0].requestBody)),
+  request: preview(requestWords(chain[0])),
   response: preview(replyWords(chain))
 })
 
@@ -133,7 +131,7 @@ export const previews = (chain: CaptureChain): { readonly request: string; reado
 export const chainHolds = (chain: CaptureChain, words: ReadonlyArray<string>): boolean => {
   if (words.length === 0) return true
   const texts = [
-    requestWords(chain[0].requestBody),
+    requestWords(chain[0]),
     replyWords(chain),
     ...chain.flatMap((round) => [round.requestBody, responseText(round)])
   ].map((text) => text.toLowerCase())

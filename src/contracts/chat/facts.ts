@@ -20,6 +20,7 @@ export const chatFacts: ContractFacts = {
   finishNames: finishReasons,
   failureName: undefined,
   words: {
+    turns: "messages",
     outputLimit: limits.maxCompletionTokens,
     limitPath: (key) => limits[key],
     samplingPath: (_, name) => name,

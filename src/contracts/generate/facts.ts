@@ -23,6 +23,7 @@ export const generateFacts: ContractFacts = {
   finishNames: finishReasons,
   failureName: undefined,
   words: {
+    turns: "contents",
     outputLimit: "generationConfig.maxOutputTokens",
     limitPath: () => "generationConfig.maxOutputTokens",
     samplingPath: (key) => `generationConfig.${key}`,

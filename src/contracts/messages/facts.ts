@@ -34,6 +34,7 @@ export const messagesFacts: ContractFacts = {
   finishNames: stopReasons,
   failureName: undefined,
   words: {
+    turns: "messages",
     outputLimit: "max_tokens",
     limitPath: () => "max_tokens",
     samplingPath: (_, name) => name,

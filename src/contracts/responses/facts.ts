@@ -47,6 +47,7 @@ export const responsesFacts: ContractFacts = {
   },
   failureName: "failed",
   words: {
+    turns: "input",
     outputLimit: "max_output_tokens",
     limitPath: () => "max_output_tokens",
     samplingPath: (_, name) => name,

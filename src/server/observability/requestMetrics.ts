@@ -34,9 +34,11 @@ const operations = new Map<string | undefined, Operation>(
   styles.map(({ group, operation }) => [group.identifier, operation])
 )
 
-/** The GenAI operation name of a request. */
-export const operationOf = ({ progress, style }: RequestStats): Operation =>
-  style === "generate" && progress !== undefined ? "embeddings" : operations.get(style) ?? "chat"
+/** The GenAI operation name of a request. Of the requests that generate content those for embeddings say how far they are. */
+export const operationOf = ({ progress, style }: RequestStats): Operation => {
+  const operation = operations.get(style) ?? "chat"
+  return operation === "generate_content" && progress !== undefined ? "embeddings" : operation
+}
 
 const labels = (model: string, operation: Operation) => ({
   gen_ai_operation_name: operation,
