@@ -5,6 +5,7 @@
 import { WebSocket } from "@effect/platform-node/NodeWS"
 import { afterAll, assert, beforeAll, describe, expect, it } from "@effect/vitest"
 import { businessKey, startGateway } from "../support/gateway.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
 import { countingTracer, type Counts } from "./counting.ts"
 import { startMounted } from "./mounted.ts"
 import { type CountingUpstream, startCountingUpstream } from "./upstream.ts"
@@ -38,6 +39,8 @@ const requests = {
 }
 
 const { take, tracer } = countingTracer()
+/** Time stands still: on a slow machine each request would be counted with fibers that look at deadlines. */
+const clock = makeMovedClock({ still: true })
 let upstream: CountingUpstream
 const gateways: { [name: string]: { readonly url: string; readonly stop: () => Promise<void> } } = {}
 
@@ -46,12 +49,12 @@ beforeAll(async () => {
   const common = { captures: { enabled: true }, accounts: [{ token: "token-a" }, { token: "token-b" }] }
   const session = { ...common, upstream: { driver: "session", base_url: upstream.url } }
   const openai = { ...common, upstream: { driver: "openai", base_url: `${upstream.url}/v1` } }
-  gateways["session"] = await startGateway(session, { tracer })
-  gateways["openai"] = await startGateway(openai, { tracer })
+  gateways["session"] = await startGateway(session, { clock, tracer })
+  gateways["openai"] = await startGateway(openai, { clock, tracer })
   const responses = { ...common, upstream: { driver: "responses", base_url: `${upstream.url}/v1` } }
-  gateways["responses"] = await startGateway(responses, { tracer })
-  gateways["mounted session"] = await startMounted(session, tracer)
-  gateways["mounted openai"] = await startMounted(openai, tracer)
+  gateways["responses"] = await startGateway(responses, { clock, tracer })
+  gateways["mounted session"] = await startMounted(session, tracer, clock)
+  gateways["mounted openai"] = await startMounted(openai, tracer, clock)
 })
 
 afterAll(async () => {
@@ -90,7 +93,7 @@ const countOne = async (driver: string, { body, path }: Request, pieces: number)
   return take()
 }
 
-/** The least of several: the first ones open connections, and a tick of the deadlines may fall into any. */
+/** The least of several: the first ones open connections, and what the gateway does after a reply may fall into the next request. */
 const count = async (driver: string, request: Request, pieces: number): Promise<Counts> => {
   for (let i = 0; i < 3; i++) await countOne(driver, request, pieces)
   const counts: Array<Counts> = []

@@ -2,7 +2,7 @@
  * A gateway mounted in another app, on the app's own node server: what an embedder's requests cost.
  */
 import { NodeHttpClient, NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { Context, Effect, Exit, Layer, Logger, References, Scope, Tracer } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Logger, References, Scope, Tracer } from "effect"
 import { HttpMiddleware, HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import type { RawConfig } from "../../src/config/json.ts"
@@ -21,7 +21,8 @@ const counted = (tracer: Tracer.Tracer) =>
 /** Starts the app on a free port; `url` is the gateway's. Its upstream is called through undici itself, as the service does it. */
 export const startMounted = async (
   config: RawConfig,
-  tracer: Tracer.Tracer
+  tracer: Tracer.Tracer,
+  clock: Clock.Clock
 ): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> => {
   const gateway = mountGateway("/ai").pipe(
     Layer.provide(gatewayServices(Layer.provide(configuredUpstream, undiciExchanges))),
@@ -33,7 +34,7 @@ export const startMounted = async (
     Layer.provide(counted(tracer))
   )
   const scope = Scope.makeUnsafe()
-  const services = await Effect.runPromise(Layer.buildWithScope(app, scope))
+  const services = await Effect.runPromise(Effect.provideService(Layer.buildWithScope(app, scope), Clock.Clock, clock))
   return {
     url: `${HttpServer.formatAddress(Context.get(services, HttpServer.HttpServer).address)}/ai`,
     stop: () => Effect.runPromise(Scope.close(scope, Exit.void))

@@ -1,7 +1,7 @@
 /** WebSocket connections of a gateway in another app. */
 import { NodeHttpClient, NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Clock, Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { ConfigStore, fixedUpstream, gatewayServices, makeDriver, mountGateway } from "../../src/index.ts"
 import { startMounted } from "../hotPath/mounted.ts"
@@ -11,7 +11,7 @@ import { businessKey } from "../support/gateway.ts"
 
 describe("a gateway that is mounted in another app", () => {
   it("opens connections below its path on the app's own server, and refuses others", async () => {
-    const { stop, url } = await startMounted({}, Effect.runSync(Effect.tracer))
+    const { stop, url } = await startMounted({}, Effect.runSync(Effect.tracer), Effect.runSync(Clock.Clock))
     try {
       const client = await Client.open(url)
       client.create({ input: "!say The word is plover.", store: false })
