@@ -177,7 +177,8 @@ describe("a node of a store", () => {
       const logs: Array<string> = []
       const server = yield* settledServer
       yield* Effect.gen(function*() {
-        const { store } = yield* storeNode(server, "one")
+        const { heard, store } = yield* storeNode(server, "one")
+        const beats = () => heard.filter((event) => event === "beat").length
         const client = yield* Effect.promise(() => connect(server.socket))
         const set = (setting: string, value: string) =>
           Effect.promise(() => command(client, "CONFIG", "SET", setting, value))
@@ -186,14 +187,17 @@ describe("a node of a store", () => {
         yield* untilTrue(Effect.promise(async () =>
           String(await command(client, "INFO", "commandstats")).includes("cmdstat_info:calls=2")
         ))
+        // The node has read the answer before its next beat: a minute that passes earlier would not count.
+        const before = beats()
+        yield* until(() =>
+          beats() > before
+        )
         // Without a memory limit the server evicts nothing.
         assert.isUndefined(store.status().detail)
         yield* set("maxmemory", "100mb")
         clock.move(60_000)
         const detail = "The store may evict keys (maxmemory-policy volatile-lru): use noeviction"
-        yield* until(() =>
-          store.status().detail === detail
-        )
+        yield* until(() => store.status().detail === detail)
         assert.include(logs, detail)
         yield* set("maxmemory-policy", "noeviction")
         clock.move(60_000)

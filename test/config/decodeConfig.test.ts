@@ -142,6 +142,11 @@ describe("decodeConfig", () => {
         max_inflight: undefined,
         account_max_inflight: undefined,
         account_max_queue: undefined,
+        bill: undefined,
+        budgets: undefined,
+        compaction: "auto",
+        contract: undefined,
+        reserve: undefined,
         limits: { perAccount: 2, global: 2, queue: 2 }
       }]])
       assert.deepStrictEqual(config.request_timeouts, { queue: 60, client: 120, drain: 120, attempts: 120 })

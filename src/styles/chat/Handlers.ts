@@ -23,12 +23,17 @@ export const ChatHandlers = groupRoutes(
         const sent = yield* readChatRequest(request)
         const { body } = sent
         const current = yield* responder.currentRequest
-        current.stats.stream = body.stream === true
+        const stream = current.stats.stream = body.stream === true
         const model = yield* responder.modelBy(current, () => findModel(current, body.model))
         const conversation = yield* conversationBy(current, chat.readRequest, sent)
         const includeUsage = body.stream_options?.include_usage === true
         const about = ({ id }: AboutReply) => ({ id, created: current.created, model: body.model, includeUsage })
-        return yield* responder.respond(current, model, conversation, formatBy(current, completions, chat, about))
+        return yield* responder.respond(
+          current,
+          model,
+          conversation,
+          formatBy({ id: current.request.id, stream }, completions, chat, about)
+        )
       })
     } satisfies HandlersOf<typeof ChatGroup>
   })

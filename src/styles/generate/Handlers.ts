@@ -68,7 +68,7 @@ export const GenerateHandlers = groupRoutes(
           thoughts: showsThoughts(sent.body),
           audioType: audioTypeOf(sent.serverFields)
         })
-        const format = formatBy(current, endpoints.generateContent, generate, about)
+        const format = formatBy({ id: current.request.id, stream }, endpoints.generateContent, generate, about)
         return yield* responder.respond(current, model, conversation, format)
       })
     const whole = generating(false)

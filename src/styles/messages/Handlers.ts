@@ -72,7 +72,7 @@ export const MessagesHandlers = groupRoutes(
         current,
         model,
         conversation,
-        formatBy(current, endpoints.create, messages, about)
+        formatBy({ id: current.request.id, stream }, endpoints.create, messages, about)
       )
     })
 

@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
-import type * as Result from "effect/Result"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
 import { type Compactor, type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
@@ -87,23 +87,25 @@ export const findModel = (
 }
 
 /** Reads a request's conversation by its contract, with what only some drivers send. Notes the fields that have no effect. */
-export const conversationBy = Effect.fnUntraced(function*<Body>(
+export const conversationBy = <Body>(
   { stats }: RunningRequest,
   readRequest: (body: Body, faults: Faults) => Cooperative<Result.Result<Conversation, GatewayError>>,
   sent: ReadRequest<Body>
-) {
+): Effect.Effect<Conversation, GatewayError> => {
   const faults = new Faults(sent.bodyVendorFields)
-  const conversation = yield* Effect.fromResult(yield* startCooperatively(readRequest(sent.body, faults)))
-  for (const path of faults.ignored) noteIgnored(stats, path)
-  return withRest(conversation, sent)
-})
+  return Effect.flatMapEager(startCooperatively(readRequest(sent.body, faults)), (read) => {
+    if (Result.isFailure(read)) return Effect.fail(read.failure)
+    for (const path of faults.ignored) noteIgnored(stats, path)
+    return Effect.succeed(withRest(read.success, sent))
+  })
+}
 
 /** What is known of a reply before it is written. */
 export type AboutReply = Pick<CompletionOutput, "id">
 
-/** How a contract writes the replies of a request. `about`: what they say of the request, by the id of the reply. */
+/** How a contract writes the replies of a request with an id. `about`: what they say of the request, by the id of the reply. */
 export const formatBy = <Endpoint extends HttpApiEndpoint.Constraint, About>(
-  { request, stats }: RunningRequest,
+  { id, stream }: { readonly id: string; readonly stream: boolean },
   endpoint: Endpoint,
   { writeFailure, writeReply }: Pick<ConversationContract, "writeFailure"> & {
     readonly writeReply: (about: About) => Pick<ReplyWriter, "frames"> & {
@@ -112,10 +114,10 @@ export const formatBy = <Endpoint extends HttpApiEndpoint.Constraint, About>(
   },
   about: (output: AboutReply) => About
 ): ReplyFormat => ({
-  stream: stats.stream,
+  stream,
   whole: (output) => Effect.succeed(respond(endpoint, writeReply(about(output)).whole(replyOf(output.events)))),
   frames: (output) => writeReply(about(output)).frames(),
-  failure: (error) => writeFailure(error, request.id)
+  failure: (error) => writeFailure(error, id)
 })
 
 /** Makes the functions that answer requests. Build them once, not per request. */
