@@ -48,26 +48,23 @@ const lint: Check = (signal) => run(signal, process.execPath, inModules("oxlint/
 
 const compile = (command: readonly [string, ...ReadonlyArray<string>]): Check => (signal) => run(signal, ...command)
 
-const types = (project: string, name: string): Check =>
-  compile(effectCompiler(project, inModules(`.cache/${name}.tsbuildinfo`)))
-
 let declared: Promise<Outcome> | undefined
 
-/** What the package declares to apps: a type that an exported name uses must be exported too. */
+/** The types of what apps and the console import, and what the package declares: a type that an exported name uses must be exported too. */
 const declarations: Check = (signal) => declared ??= compile(declarationsCommand)(signal)
 
-/** The console reads the gateway's sources as their declarations. */
-const typesOfConsole: Check = async (signal) => {
+/** The types of a project that reads the other sources as their declarations, so that each is checked once. */
+const types = (project: string, name: string): Check => async (signal) => {
   const made = await declarations(signal)
-  return made.passed ? types("tsconfig.console.json", "effect-tsc-console")(signal) : made
+  return made.passed ? compile(effectCompiler(project, inModules(`.cache/${name}.tsbuildinfo`)))(signal) : made
 }
 
 const checks: Readonly<Record<string, Check>> = {
   format,
   lint,
-  types: types("tsconfig.json", "effect-tsc"),
   declarations,
-  "types of the console": typesOfConsole,
+  types: types("tsconfig.programs.json", "effect-tsc-programs"),
+  "types of the console": types("tsconfig.console.json", "effect-tsc-console"),
   floors: async () => report(floorViolations(root)),
   counts: async (signal) => report(await countedViolations(root, signal)),
   "readers of stats": async () => report(statsRuleViolations(root)),

@@ -105,6 +105,14 @@ const calleeName = (node: { readonly type: string } & object): string | undefine
     : undefined
 }
 
+/** The module that was parsed last: each is read twice, for its phrases and for its names. */
+let last: { readonly file: string; readonly text: string; readonly parsed: ReturnType<typeof parseSync> } | undefined
+
+const parse = (file: string, text: string): ReturnType<typeof parseSync> => {
+  if (last?.file !== file || last.text !== text) last = { file, text, parsed: parseSync(file, text) }
+  return last.parsed
+}
+
 /** Old names in a module, as `file:line: name: advice`. */
 export const oldNamesIn = (file: string, text: string): Array<string> => {
   const found: Array<string> = []
@@ -116,13 +124,13 @@ export const oldNamesIn = (file: string, text: string): Array<string> => {
   new Visitor({
     Identifier: ({ name, start }) => add(start, name),
     PrivateIdentifier: ({ name, start }) => add(start, name)
-  }).visit(parseSync(file, text).program)
+  }).visit(parse(file, text).program)
   return found
 }
 
 /** Comments and strings of a module; with `titlesOnly`, the titles of its tests. Throws if the module cannot be parsed. */
 const code = (file: string, text: string, titlesOnly: boolean): Array<Passage> => {
-  const { comments, errors, program } = parseSync(file, text)
+  const { comments, errors, program } = parse(file, text)
   const problem = errors[0]
   if (problem !== undefined) throw new Error(`${file}: ${problem.message}`)
   const found: Array<Passage> = []

@@ -52,7 +52,7 @@ const caches = [
   "console",
   "declarations",
   "service",
-  "effect-tsc.tsbuildinfo",
+  "effect-tsc-programs.tsbuildinfo",
   "effect-tsc-console.tsbuildinfo"
 ]
 

@@ -8,7 +8,7 @@ import { Client } from "./client.ts"
 import { Inspectors } from "./inspectors.ts"
 import { at, listAt, numberAt, parseJson, textAt } from "./json.ts"
 import { churning, type Plan, victims } from "./plan.ts"
-import { bundleInto, type Gateway, type Running, startGateway, startReference } from "./processes.ts"
+import { type Gateway, type Running, startGateway, startReference } from "./processes.ts"
 import { SoakStore } from "./store.ts"
 import { pause, until } from "./until.ts"
 
@@ -166,13 +166,13 @@ const settleConfig = (site: Pick<Site, "admin">, changed: number): Promise<boole
     return nodes !== undefined && new Set(nodes.map((node) => numberAt(node, "config_revision"))).size === 1
   }, 10_000)
 
-/** Bundles the service and starts all processes; their output and files are in `folder`. */
+/** Starts all processes, of the bundle that `scripts/start` runs; their output and files are in `folder`. */
 export const startSite = async (folder: string, size: Size): Promise<Site> => {
   const { clients, nodes, workers } = size
   const inspectorFolder = path.join(folder, "inspectors")
   await mkdir(inspectorFolder, { recursive: true })
-  // Bundle first, so that a failed build leaves no process behind.
-  const service = await bundleInto(path.join(folder, "service"))
+  // Bundled first, so that a failed build leaves no process behind.
+  const { service } = await import("../../test/support/service.ts")
   const gateways: Array<Gateway> = []
   const inspectors = new Inspectors(inspectorFolder, gateways, workers)
   let upstream: Awaited<ReturnType<typeof startReference>> | undefined

@@ -7,15 +7,14 @@ import { effectCompiler, inModules } from "../compiler.ts"
 export const declarationsFolder = inModules(".cache/declarations")
 
 /**
- * Makes the declarations, of changed files alone; run in the repository's folder. It finds what cannot be declared. The check of the types
- * finds the other errors: it reads the same sources.
+ * Makes the declarations, of changed files alone; run in the repository's folder. It finds the errors of these sources, and what cannot be
+ * declared. The checks of the types read the declarations in place of the sources.
  */
 export const declarationsCommand = effectCompiler(
   "tsconfig.build.json",
   path.join(declarationsFolder, "info.tsbuildinfo"),
   "--outDir",
-  declarationsFolder,
-  "--noCheck"
+  declarationsFolder
 )
 
 const parsed = (file: string, text: string) => {
