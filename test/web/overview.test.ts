@@ -239,6 +239,8 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   await page.getByRole("button", { name: "Enable" }).waitFor()
   await page.getByRole("button", { name: "Delete" }).click()
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
+  // The dialog says it too until it closes.
+  await page.getByRole("dialog").waitFor({ state: "hidden" })
   await page.getByText("This does not exist, or no longer.").waitFor()
   await page.getByRole("main").getByRole("link", { name: "Keys" }).click()
   await keys.getByRole("row").nth(1).waitFor()

@@ -123,8 +123,11 @@ const events = (pool: object = data.pool): string =>
     ["config", { revision: "1" }]
   ].map(([event, value]) => `event: ${String(event)}\ndata: ${JSON.stringify(value)}\n\n`).join("")
 
-const send = (response: ServerResponse, type: string, body: string | Buffer): void => {
-  response.writeHead(200, { "content-type": type, "cache-control": "no-store" })
+/** For files that never change under their address, so that the browser compiles scripts once. */
+const kept = "public, max-age=31536000, immutable"
+
+const send = (response: ServerResponse, type: string, body: string | Buffer, cache = "no-store"): void => {
+  response.writeHead(200, { "content-type": type, "cache-control": cache })
   response.end(body)
 }
 
@@ -169,7 +172,7 @@ export const startFixed = async (gateway: string): Promise<FixedServer> => {
     for (const stream of streams) stream.write(": heartbeat\n\n")
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://fixed")
     const font = fonts[pathname]
-    if (font !== undefined) return send(response, types[".woff2"]!, font)
+    if (font !== undefined) return send(response, types[".woff2"]!, font, kept)
     const reply = request.method === "GET" ? own[pathname] : undefined
     if (reply === "held") return undefined
     if (reply === "broken") return void response.destroy()
@@ -187,7 +190,8 @@ export const startFixed = async (gateway: string): Promise<FixedServer> => {
       const file = pathname === "/console/" ? "index.html" : pathname.slice("/console/".length)
       const bytes = readFileSync(path.join(cachedConsole, path.normalize(`/${file}`)))
       const type = types[path.extname(file)] ?? "application/octet-stream"
-      return send(response, type, file.endsWith(".css") ? Buffer.concat([bytes, Buffer.from(fixedFonts)]) : bytes)
+      const body = file.endsWith(".css") ? Buffer.concat([bytes, Buffer.from(fixedFonts)]) : bytes
+      return send(response, type, body, file.startsWith("assets/") ? kept : undefined)
     }
     const fixed = reply ?? (request.method === "GET" ? fixedReply(pathname, searchParams) : undefined)
     if (fixed !== undefined) return send(response, "application/json", JSON.stringify(fixed))
