@@ -4,7 +4,7 @@
  */
 import { commonWords } from "../contracts/names.ts"
 import type { SieveEvent } from "../domain/ReplyEvent.ts"
-import { isOrderedPlace } from "../domain/replyExtras.ts"
+import { isBoundPlace, isOrderedPlace } from "../domain/replyExtras.ts"
 import { markerMachine } from "../domain/stream/referenceMarkers.ts"
 import { stopMachine, type StopSequences } from "../domain/stream/stopSequences.ts"
 import { TextPieces } from "../domain/stream/text.ts"
@@ -99,7 +99,7 @@ class TextFilter implements HoldingMachine<ReplyPart, ReplyPart> {
   end(): void {}
 
   #extra(part: UpstreamExtra, out: Array<ReplyPart>): void {
-    if (part.at === "block" || part.at === "item") {
+    if (isBoundPlace(part.at)) {
       // Text does not continue after another block of the content, nor over the bounds of an item.
       this.#sieve?.interrupt(this.#sieved)
       this.#fromSieve(out)

@@ -8,7 +8,7 @@ import type { JsonFields } from "../domain/json.ts"
 import { collectSeals } from "../domain/makers.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
-import { ExtraFold, isContentPlace } from "../domain/replyExtras.ts"
+import { ExtraFold, isBoundPlace } from "../domain/replyExtras.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import { mostTokens } from "../domain/units.ts"
 import type { PartialUsage, UpstreamExtra } from "../domain/UpstreamEvent.ts"
@@ -201,8 +201,8 @@ class ReplyFinisher implements FinishMachine {
   }
   #extra(part: UpstreamExtra, out: Array<ReplyEvent>): void {
     const { at, family, value } = part
+    if (at === "message" || at === "block") return this.#content(part, out)
     if (at === "item") this.#keepSeals(value)
-    else if (isContentPlace(at)) return this.#content(part, out)
     if (at === "reasoning") {
       const kept = contracts[family].facts.keptReasoning(value)
       if (kept?._tag === "Details") this.#keepDetails(kept.fields)
@@ -210,7 +210,7 @@ class ReplyFinisher implements FinishMachine {
       if (!this.#options.showReasoning) return
     }
     // An item shows the reply. What the server says before its first item waits for it.
-    if (at === "item" || (this.#extras?.length ?? 0) >= mostBefore) this.#show(out)
+    if (isBoundPlace(at) || (this.#extras?.length ?? 0) >= mostBefore) this.#show(out)
     if (this.#hasShown) out.push(Reply.ReplyExtra(family, at, value))
     else {
       this.#extras ??= []
@@ -218,9 +218,9 @@ class ReplyFinisher implements FinishMachine {
     }
   }
   /** Keeps who made the seals of an item, which are whole at its end. */
-  #keepSeals({ item, type }: JsonFields): void {
+  #keepSeals({ item = null }: JsonFields): void {
     const { keepSeal } = this.#options
-    if (keepSeal === undefined || type !== "response.output_item.done" || item === undefined) return
+    if (keepSeal === undefined) return
     const seals: Array<string> = []
     collectSeals(item, seals)
     for (const seal of seals) keepSeal(seal)

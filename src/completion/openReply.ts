@@ -16,6 +16,7 @@ import { classify } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
 import { CallArguments, ReasoningDelta, type ReplyEvent, type ReplyExtra, TextDelta } from "../domain/ReplyEvent.ts"
+import { isBoundPlace } from "../domain/replyExtras.ts"
 import { type ChunkPull, mapPull } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
@@ -184,12 +185,8 @@ type Piece = Extract<ReplyEvent, { readonly _tag: "TextDelta" | "ReasoningDelta"
 const ownContent = ["images", "refusal"]
 
 const divides = ({ at, value }: ReplyExtra): boolean =>
-  at === "block" || at === "reasoning" || at === "item" ||
+  at === "reasoning" || isBoundPlace(at) ||
   (at === "message" && ownContent.some((name) => value[name] !== undefined))
-
-/** False for an event of the server that says what its item, or the whole response, says too. */
-const isKept = ({ at, value: { type } }: ReplyExtra): boolean =>
-  at !== "event" && (at !== "item" || type === "response.output_item.done" || !String(type).endsWith(".done"))
 
 /** Joins consecutive pieces of the same kind, and of the same call, into one event. */
 class Joined {
@@ -206,7 +203,8 @@ class Joined {
         return this.#add(event, event.delta)
       case "ReplyExtra":
         if (divides(event)) this.#close()
-        if (isKept(event)) this.#events.push(event)
+        // Of other events of the server, the item or the response says what they say.
+        if (event.at !== "event") this.#events.push(event)
         return
       default:
         this.#close()

@@ -11,19 +11,23 @@ import type { Json, JsonFields } from "./json.ts"
 export type ExtraPlace = FoldedPlace | "reasoning" | "block" | EventPlace
 
 /**
- * What an event of the server is about: the whole response, the beginning or the end of an item or of a part of one, or anything else,
- * such as a piece of text.
+ * What an event of the server is about: the whole response, the beginning of an item or of a part of one, a whole item at its end, or
+ * anything else.
  */
-export type EventPlace = "response" | "item" | "event"
+export type EventPlace = "response" | "begin" | "item" | "event"
 
 /** True for an event as the server sent it. */
-export const isEventPlace = (at: ExtraPlace): at is EventPlace => at === "event" || at === "item" || at === "response"
+export const isEventPlace = (at: ExtraPlace): at is EventPlace =>
+  at === "event" || at === "begin" || at === "item" || at === "response"
+
+/** True for a place over which no text goes on. */
+export const isBoundPlace = (at: ExtraPlace): boolean => at === "block" || at === "begin" || at === "item"
 
 /** The places at which the fields of several events are joined. */
 export type FoldedPlace = "chunk" | "choice" | "message" | "usage"
 
 /** True for a place whose fields are content of the reply. */
-export const isContentPlace = (at: ExtraPlace): boolean => at === "message" || at === "block" || at === "item"
+export const isContentPlace = (at: ExtraPlace): boolean => at === "message" || isBoundPlace(at)
 
 /** True for a place whose fields belong between the pieces of the reply where they arrive. */
 export const isOrderedPlace = (at: ExtraPlace): boolean => isContentPlace(at) || at === "reasoning" || at === "event"

@@ -258,7 +258,7 @@ export class RequestBudget {
       if (event._tag === "UpstreamExtra" && isEventPlace(event.at)) {
         this.progressed()
         // What it says is counted with the events beside it. What memory keeps of it is an item.
-        if (event.value["type"] !== itemDone || this.keep(JSON.stringify(event.value).length) > 0) continue
+        if (event.at !== "item" || this.keep(JSON.stringify(event.value).length) > 0) continue
         events.length = i
         events.push(UpstreamFinish("length"))
         return true
@@ -282,9 +282,6 @@ export class RequestBudget {
     return false
   }
 }
-
-/** The event that has a whole item. */
-const itemDone = "response.output_item.done"
 
 const sealedSize = ({ sealed }: UpstreamCall): number => sealed === undefined ? 0 : JSON.stringify(sealed).length
 

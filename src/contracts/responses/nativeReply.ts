@@ -177,7 +177,6 @@ export class NativeReply {
   take({ at, value }: ReplyExtra, out: Array<string>): void {
     const type = stringOf(value["type"])
     if (at === "response") return this.#about(type, value, out)
-    if (at === "event") return this.#emit(value, out)
     switch (type) {
       case "response.output_item.added":
         return this.#added(value, out)
@@ -185,8 +184,11 @@ export class NativeReply {
         return this.#done(value, out)
       case "response.content_part.added":
         return this.#partAdded(value, out)
-      default:
+      case "response.content_part.done":
+      case "response.output_text.done":
         return this.#partDone(value, out)
+      default:
+        return this.#emit(value, out)
     }
   }
 

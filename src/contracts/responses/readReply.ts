@@ -80,16 +80,15 @@ const pieceOf = (event: unknown): Piece<unknown> | undefined => {
 /** How deep an event may be nested, which repeats the schemas of the request. */
 const deepest = 256
 
-const itemBounds: ReadonlySet<string> = new Set([
-  "response.output_item.added",
-  "response.output_item.done",
-  "response.content_part.added",
-  "response.content_part.done",
-  "response.output_text.done"
+const places: ReadonlyMap<string, EventPlace> = new Map([
+  ["error", "response"],
+  ["response.output_item.added", "begin"],
+  ["response.content_part.added", "begin"],
+  ["response.output_item.done", "item"]
 ])
 
 const placeOf = (type: string, event: JsonRecord): EventPlace =>
-  isRecord(event["response"]) || type === "error" ? "response" : itemBounds.has(type) ? "item" : "event"
+  isRecord(event["response"]) ? "response" : places.get(type) ?? "event"
 
 const listOf = (value: unknown): ReadonlyArray<JsonRecord> => Array.isArray(value) ? value.filter(isRecord) : []
 

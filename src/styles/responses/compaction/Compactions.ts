@@ -67,10 +67,8 @@ const isCompaction = (value: unknown): boolean =>
 
 /** The compactions that a server sent by now. */
 const compactionsIn = (events: ReadonlyArray<ReplyEvent>): number =>
-  events.filter((event) =>
-    event._tag === "ReplyExtra" && event.at === "item" && event.value["type"] === "response.output_item.done" &&
-    isCompaction(event.value["item"])
-  ).length
+  events.filter((event) => event._tag === "ReplyExtra" && event.at === "item" && isCompaction(event.value["item"]))
+    .length
 
 /** The server's last description of a compaction that was asked for alone. */
 const describedIn = ({ events }: CompletedReply): JsonFields | undefined => {
