@@ -74,6 +74,9 @@ interface OpenMessage {
 const marks = { text: "\0text", number: "\0number" }
 const places = /"\\u0000(text|number)"/
 
+/** The parts of a frame that has both places once. */
+const partsOfFrame = 5
+
 /** A piece of text that is not as the server sent it, at the place of another event. */
 const pieceAt = (place: JsonFields, delta: string): JsonFields => {
   const { annotations: _a, item: _i, part: _p, sequence_number: _s, ...at } = place as { readonly [name: string]: Json }
@@ -335,8 +338,11 @@ export class NativeReply {
     if (message.frame?.of !== of) {
       message.frame = { of, parts: this.#frame({ ...of, delta: marks.text }, marks.number).split(places) }
     }
+    const { parts } = message.frame
+    // The server itself says one of the marks.
+    if (parts.length !== partsOfFrame) return this.#write({ ...of, delta: text }, out)
     const number = this.#reply.events++
-    const [before, first, between, second, after] = message.frame.parts
+    const [before, first, between, second, after] = parts
     const written = (place: string | undefined) => place === "text" ? JSON.stringify(text) : number
     out.push(`${before}${written(first)}${between}${written(second)}${after}`)
   }

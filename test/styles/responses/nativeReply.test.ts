@@ -178,6 +178,15 @@ describe("the reply of a server of the same contract", () => {
     assert.isAtMost(calls - 2 * sent.length, 50)
   })
 
+  it("is written with every string of its events, whatever they say", () => {
+    for (const id of ["\u0000text", "\u0000number", "0"]) {
+      const sent = eventsOf(responseOf([messageItem("one two three", { id })]))
+      const ids = shown(sent, false).events.flatMap((event) => event["delta"] === undefined ? [] : [event["item_id"]])
+      assert.isAbove(ids.length, 1)
+      assert.deepStrictEqual([...new Set(ids)], [id])
+    }
+  })
+
   /** The events of a message and a call, as a server sends them that leaves out all that it may. */
   const bare: ReadonlyArray<Fields> = [
     { type: "response.output_item.added", item: { type: "message", id: "msg_1", role: "assistant", content: [] } },
