@@ -102,6 +102,24 @@ it.each([
 )
 
 describe("a list", () => {
+  it("of requests stays where it is when the bars above it have been read", async () => {
+    await askOften()
+    await start("overview")
+    const read = Promise.withResolvers<void>()
+    await page.route(/\/admin\/requests\/histogram/, async (route) => {
+      await read.promise
+      await route.continue()
+    })
+    await page.getByRole("link", { name: "Requests", exact: true }).click()
+    const first = page.getByRole("table", { name: "Requests" }).locator(".row-link").first()
+    await first.waitFor()
+    const topOf = async () => (await first.boundingBox())?.y
+    const before = await topOf()
+    read.resolve()
+    await page.getByRole("img", { name: /requests/ }).waitFor()
+    assert.strictEqual(await topOf(), before)
+  })
+
   it("of requests keeps the chosen row in sight when the drawer opens", async () => {
     await askOften()
     await start("requests")

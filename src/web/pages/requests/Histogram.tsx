@@ -31,6 +31,16 @@ export const rangeOf = (
   return [start + first * bucket_ms, start + Math.max(first + 1, last) * bucket_ms]
 }
 
+/** The place of the bars while they are read, so that the list below them stays where it is. */
+export const HistogramPlace = () => (
+  <div class="histogram" aria-hidden="true">
+    <div class="strip">
+      <svg height={height} />
+    </div>
+    <p class="actions between hint">{"\u00a0"}</p>
+  </div>
+)
+
 export const Histogram = ({ busy, of, onRange }: {
   readonly of: RequestHistogram
   /** It is of other filters. */

@@ -24,7 +24,7 @@ import { useShortcuts } from "../../state/shortcuts.ts"
 import { addedColumns, columnsOf, extraColumns, hasOtherDays, sorts } from "./columns.tsx"
 import { filterOf, narrowed } from "./filter.ts"
 import { Filters, narrow, TypedFilter } from "./Filters.tsx"
-import { Histogram } from "./Histogram.tsx"
+import { Histogram, HistogramPlace } from "./Histogram.tsx"
 import { RequestView } from "./Inspector.tsx"
 import { freshOf, pageSize, type ShownPage } from "./updatePage.ts"
 import { useCounts, useList } from "./useList.ts"
@@ -340,6 +340,7 @@ const List = () => {
       {page?.nodes_missing !== undefined && <p class="notice warn">{t.nodesMissing(page.nodes_missing.join(", "))}</p>}
       {page?.enabled === false && <p class="notice warn">{t.switchedOff}</p>}
       {failure !== undefined && <LoadFailure text={failure} onRetry={reload} />}
+      {histogram.counts === undefined && histogram.failure === undefined && <HistogramPlace />}
       {histogram.counts !== undefined && histogram.counts.buckets.length > 0 && (
         <Histogram
           of={histogram.counts}
