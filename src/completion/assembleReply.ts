@@ -3,7 +3,8 @@
  * the calls, filter the text, finish with usage.
  */
 import type { Contract } from "../contracts/Contract.ts"
-import { contractOfStyle, contracts } from "../contracts/contracts.ts"
+import { contractOfStyle } from "../contracts/contractOf.ts"
+import { contracts } from "../contracts/contracts.ts"
 import type { ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import { isOrderedPlace } from "../domain/replyExtras.ts"
 import type { Meter } from "../domain/stream/cooperative.ts"

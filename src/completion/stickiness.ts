@@ -3,7 +3,7 @@
  */
 import type { Stickiness } from "../accounts/Lease.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
-import { cachingOf } from "../contracts/contracts.ts"
+import { cachingOf } from "../contracts/contractOf.ts"
 import { isServer } from "../contracts/drivers.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
 import { isContinued, sessionKey, turnsKey } from "./conversationKey.ts"

@@ -3,7 +3,8 @@
  * another kind without them.
  */
 import type { RequestWords } from "../contracts/Contract.ts"
-import { contractOfStyle, contracts } from "../contracts/contracts.ts"
+import { contractOfStyle } from "../contracts/contractOf.ts"
+import { contracts } from "../contracts/contracts.ts"
 import { commonWords } from "../contracts/names.ts"
 import type { BodyVendorFields } from "../contracts/shared/BodyVendorFields.ts"
 import { ignorableFields, isRequired } from "../contracts/shared/chatFields.ts"

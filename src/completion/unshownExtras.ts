@@ -3,7 +3,7 @@
  * fields of requests. The renderers of the styles show the rest.
  */
 import type { Shown, ShownFields, ShownPlaces } from "../contracts/Contract.ts"
-import { contractOfStyle } from "../contracts/contracts.ts"
+import { contractOfStyle } from "../contracts/contractOf.ts"
 import { commonWords } from "../contracts/names.ts"
 import { countedFields } from "../contracts/shared/usage.ts"
 import type { Json } from "../domain/json.ts"

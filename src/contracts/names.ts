@@ -1,10 +1,100 @@
-/** The names of contracts, for types that hold one. What is true of each is in its facts. */
+/**
+ * The contracts by their names, with what the configuration, the router and the console know of each without its code: one row each.
+ * `contracts.ts` has the code of each, `upstream/protocols.ts` its driver, `styles/styles.ts` its style.
+ */
+import type { TokenUnit } from "../domain/units.ts"
 
-/** The contracts by which elements, events and drivers of vendors are named. */
-export type FamilyName = "openai" | "responses" | "messages" | "generate"
+/** A row. */
+export interface ProtocolFacts {
+  /** The style by which clients speak it; `undefined` if none does. */
+  readonly style: string | undefined
+  /** Nothing can be asked of it without an account. */
+  readonly needsAccounts: boolean
+  /** It serves the native models without a list of them. */
+  readonly hasNatives: boolean
+  /** Its requests always declare tools in fields of their own, so that models without them cannot be served. */
+  readonly hasTools: boolean
+  /**
+   * The vendor whose servers speak it: their accounts are keys, and they have names of their own for their models. Those of one vendor have the
+   * APIs of all its contracts, as of chat completions and Responses. `undefined` for what is no server.
+   */
+  readonly family: string | undefined
+  /** The tokens that its servers charge apart. */
+  readonly units: ReadonlyArray<TokenUnit>
+  /** What the addresses that operators paste end with beyond the base URL. */
+  readonly endpoint: RegExp
+}
+
+/** Most vendors have one price for all tokens of a prompt. */
+export const usualUnits: ReadonlyArray<TokenUnit> = ["input", "output"]
+
+/** What is true of the servers of vendors. */
+const server = { needsAccounts: false, hasNatives: false } as const
+
+/** Adding a contract begins here; the compiler then reports the code that it lacks. */
+export const protocols = {
+  session: {
+    style: undefined,
+    needsAccounts: true,
+    hasNatives: true,
+    hasTools: false,
+    family: undefined,
+    units: usualUnits,
+    endpoint: /\/+$/
+  },
+  openai: {
+    style: "chat",
+    ...server,
+    hasTools: false,
+    family: "openai",
+    // Its servers are of many vendors.
+    units: usualUnits,
+    endpoint: /(?:\/chat\/completions)?\/*$/
+  },
+  responses: {
+    style: "responses",
+    ...server,
+    hasTools: false,
+    family: "openai",
+    units: ["input", "cached_input", "output"],
+    endpoint: /(?:\/(?:chat\/completions|responses))?\/*$/
+  },
+  messages: {
+    style: "messages",
+    ...server,
+    hasTools: true,
+    family: "messages",
+    units: ["input", "cached_input", "cache_write", "cache_write_1h", "output"],
+    endpoint: /(?:\/v1)?(?:\/messages)?\/*$/
+  },
+  generate: {
+    style: "generate",
+    ...server,
+    hasTools: true,
+    family: "generate",
+    units: ["input", "cached_input", "output"],
+    endpoint: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
+  }
+} as const satisfies { readonly [name: string]: ProtocolFacts }
+
+/** The protocol of an upstream's replies, as captures and records name it. */
+export type UpstreamProtocol = keyof typeof protocols
+
+type Protocols = typeof protocols
+
+/** The protocols of servers. */
+export type ServerProtocol = {
+  readonly [Name in UpstreamProtocol]: Protocols[Name]["family"] extends undefined ? never : Name
+}[UpstreamProtocol]
+
+/** The contracts by which elements and events are marked: those of vendors. */
+export type FamilyName = ServerProtocol
 
 /** The vendors whose contracts these are, of which chat completions and Responses are one. */
-export type VendorName = Exclude<FamilyName, "responses">
+export type VendorName = Exclude<Protocols[UpstreamProtocol]["family"], undefined>
+
+/** The styles by which clients speak a contract. */
+export type SpokenStyle = Exclude<Protocols[UpstreamProtocol]["style"], undefined>
 
 /** The contract that serves completions of a server with several; `auto` leaves it to each request. */
 export type ServingContract = "openai" | "responses" | "auto"

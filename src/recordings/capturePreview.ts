@@ -1,7 +1,7 @@
 /**
  * The text of a capture chain for lists and search: the last user message, and the reply decoded from its event streams.
  */
-import { contractOfDriver } from "../contracts/contracts.ts"
+import { contractOfDriver } from "../contracts/contractOf.ts"
 import { ReplyDecoder } from "../contracts/session/readReply.ts"
 import { readPrompt } from "../contracts/session/writeRequest.ts"
 import type { ChunkDecoder } from "../contracts/shared/ChunkDecoder.ts"

@@ -2,7 +2,8 @@
  * A recorded reply put together: its text, reasoning, calls and end, as its contract reads them from the frames of the style or from the
  * rounds with the upstream. A reply that was cut off has what arrived. The work is linear in the recorded bytes, which `requests.max_body_bytes` bounds.
  */
-import { contractOfConversation, contracts } from "../contracts/contracts.ts"
+import { contractOfConversation } from "../contracts/contractOf.ts"
+import { contracts } from "../contracts/contracts.ts"
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"

@@ -2,15 +2,19 @@
  * A client API style as a value: what the gateway knows of it beside its code. `styles.ts` lists the styles.
  */
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
+import { protocols, type SpokenStyle } from "../contracts/names.ts"
 import type { ToolDeclaration } from "../domain/Conversation.ts"
 
-/** Names of the styles with replies of a model; saved samples can be replayed in them. */
-export const playedStyles = ["chat", "responses", "messages", "generate"] as const
+/** Names of the styles with replies of a model, each of a contract; saved samples can be replayed in them. */
+export const playedStyles: ReadonlyArray<SpokenStyle> = Object.values(protocols).flatMap(({ style }) => style ?? [])
 
-export type PlayedStyle = typeof playedStyles[number]
+export type PlayedStyle = SpokenStyle
+
+/** The style of most clients, which examples have. */
+export const usualStyle: PlayedStyle = "chat"
 
 /** Names of the styles whose requests are recorded. `carried` is the name of the relayed endpoints in records and in the API documents. */
-export const recordedStyles = ["chat", "responses", "embeddings", "carried", "messages", "generate"] as const
+export const recordedStyles: ReadonlyArray<string> = [...playedStyles, "embeddings", "carried"]
 
 /** A request for one reply, independent of the style. */
 export interface SamplePrompt {

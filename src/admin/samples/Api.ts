@@ -6,12 +6,17 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { ChatCompletion, ChatEvent } from "../../contracts/chat/schema.ts"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, completing, documented, finding, reading } from "../../http/documented.ts"
-import { playedStyles } from "../../styles/Style.ts"
+import { playedStyles, usualStyle } from "../../styles/Style.ts"
 import { missingNodes } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
+
+/** A reply of a style, whose contract describes it. */
+const styleReply = [
+  Schema.Json,
+  HttpApiSchema.StreamSse({ events: Schema.Struct({ data: Schema.String }) })
+] as const
 
 /** Without `messages`, `message` is the one user turn. */
 const CaptureSampleRequest = Schema.Struct({
@@ -97,12 +102,12 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
   ),
   HttpApiEndpoint.post("replay", "/admin/dev/raw-samples/replay", {
     payload: ReplaySampleRequest,
-    success: [Schema.Json, HttpApiSchema.StreamSse({ events: ChatEvent })]
+    success: styleReply
   }).annotateMerge(documented({
     summary: "Replay a saved sample in a style",
     description: "The reply has the style's form; the sample replaces the upstream.",
     errors: [...finding, ...bodies],
-    example: { sample_id: "a-sample", style: playedStyles[0], stream: false }
+    example: { sample_id: "a-sample", style: usualStyle, stream: false }
   })),
   HttpApiEndpoint.delete("remove", "/admin/dev/raw-samples/:sample_id", {
     params: { sample_id: Schema.NonEmptyString },
@@ -110,7 +115,7 @@ export class AdminSamplesGroup extends HttpApiGroup.make("admin-samples").add(
   }).annotateMerge(documented({ summary: "Delete a saved sample", errors: finding })),
   HttpApiEndpoint.post("capture", "/admin/dev/raw-samples/capture", {
     payload: CaptureSampleRequest,
-    success: [ChatCompletion, HttpApiSchema.StreamSse({ events: ChatEvent })]
+    success: styleReply
   }).annotateMerge(documented({
     summary: "Send a chat request and save the response of the upstream",
     description: "The reply is the chat completion's own, with `X-Gateway-Sample-*` headers.",

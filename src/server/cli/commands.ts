@@ -26,7 +26,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { configJsonSchema } from "../../config/schema.ts"
 import type { JsonSchema, ToolDeclaration } from "../../domain/Conversation.ts"
 import { sieveStream } from "../../sieve.ts"
-import { type PlayedStyle, playedStyles, type SamplePrompt } from "../../styles/Style.ts"
+import { type PlayedStyle, playedStyles, type SamplePrompt, usualStyle } from "../../styles/Style.ts"
 import { connectCommand, misplacedOption, runAgentCommand } from "./agents/commands.ts"
 import { CommandFailed, configArgument, count, print, readConfig } from "./commandParts.ts"
 import { askHealth, healthDefaults, report } from "./health.ts"
@@ -359,7 +359,7 @@ const replayCommand = Command.make(
     style: Flag.Literals("style", playedStyles).pipe(
       Flag.withAlias("s"),
       Flag.withDescription("API of the reply"),
-      Flag.withDefault(playedStyles[0])
+      Flag.withDefault(usualStyle)
     ),
     model: Flag.String("model").pipe(
       Flag.withAlias("m"),

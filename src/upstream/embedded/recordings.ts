@@ -6,10 +6,10 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Deadlines } from "../../config/clock/Deadlines.ts"
-import type { UpstreamProtocol } from "../../contracts/drivers.ts"
+import { isServer, type UpstreamProtocol } from "../../contracts/drivers.ts"
 import type { Conversation, Turn } from "../../domain/Conversation.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import { Exchange, type ExchangeLimits, type Exchanges } from "../Exchange.ts"
+import { Exchange, type ExchangeLimits, type ExchangeRequest, type Exchanges } from "../Exchange.ts"
 import { makers } from "../protocols.ts"
 import type { Driver } from "../Upstream.ts"
 
@@ -66,13 +66,12 @@ const exhausted = Buffer.from(
 )
 
 /** Exchanges of one completion, answered with the recorded rounds in order. */
-const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"]): Exchanges["Service"] => {
+const replayExchanges = ({ protocol, rounds }: Recording, deadlines: Deadlines["Service"]): Exchanges["Service"] => {
   let next = 0
-  const answer = (exchange: Exchange, path: string): void => {
+  const answer = (exchange: Exchange, { method, path }: ExchangeRequest): void => {
     const json = { "content-type": "application/json" }
-    const isRound = /\/(?:completion|continue|completions|messages|responses)$|:(?:streamG|g)enerateContent\b/.test(
-      path
-    )
+    // A server is asked for a reply in one request; the session protocol has others before it.
+    const isRound = isServer(protocol) ? method === "POST" : /\/(?:completion|continue)$/.test(path)
     const round = isRound ? rounds[next++] : undefined
     if (round?.status === 0) return exchange.broke(new Error("no reply was recorded"))
     if (round === undefined) {
@@ -86,10 +85,10 @@ const replayExchanges = ({ rounds }: Recording, deadlines: Deadlines["Service"])
   }
   return {
     secrets: [],
-    start: ({ path }, options) =>
+    start: (request, options) =>
       Effect.sync(() => {
         const exchange = new Exchange(options, deadlines)
-        answer(exchange, path)
+        answer(exchange, request)
         return exchange
       })
   }

@@ -1,0 +1,14 @@
+/** The row of the toy contract in the table of names. */
+import type { ProtocolFacts } from "../../../src/contracts/names.ts"
+
+export const toyName = "toy"
+
+export const toyProtocol: ProtocolFacts = {
+  style: toyName,
+  needsAccounts: false,
+  hasNatives: false,
+  hasTools: false,
+  family: toyName,
+  units: ["input", "output"],
+  endpoint: /(?:\/say)?\/*$/
+}
