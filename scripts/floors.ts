@@ -32,7 +32,7 @@ const floors: Readonly<Record<string, number>> = {
 const testingEntry = "src/testing.ts"
 
 /** The modules of the gateway that the console may import: the contract, and how texts are written for shells and files of clients. */
-const consoleImports: ReadonlyArray<string> = ["src/api.ts", "src/domain/printed.ts"]
+const consoleImports: ReadonlyArray<string> = ["src/api.ts", "src/contracts.ts", "src/domain/printed.ts"]
 
 /** The floor of the modules that stand in src itself: main.ts and what embedders import. */
 const topFloor = 7

@@ -22,14 +22,15 @@ for (const code of [9, 10, 13]) kinds[code] = BREAK
 
 /** The characters of the piece being counted: reading them here is faster than in a string. */
 const codes = new Uint16Array(64 * 1024)
-const codeBytes = Buffer.from(codes.buffer)
+/** Browsers have no `Buffer`. */
+const codeBytes = typeof Buffer === "undefined" ? undefined : Buffer.from(codes.buffer)
 
 /** Shorter texts are copied by a loop, longer ones natively. */
 const shortText = 64
 
 /** Copies `text` into `codes`. */
 const copyCodes = (text: string): void => {
-  if (text.length >= shortText) {
+  if (text.length >= shortText && codeBytes !== undefined) {
     codeBytes.write(text, "utf16le")
   } else {
     for (let i = 0; i < text.length; i++) codes[i] = text.charCodeAt(i)

@@ -2,13 +2,12 @@
  * The text of a capture chain for lists and search: the last user message, and the reply decoded from its event streams.
  */
 import { contractOfDriver } from "../contracts/contractOf.ts"
-import { ReplyDecoder } from "../contracts/session/readReply.ts"
+import { serverReader } from "../contracts/recordedReader.ts"
 import { readPrompt } from "../contracts/session/writeRequest.ts"
-import type { ChunkDecoder } from "../contracts/shared/ChunkDecoder.ts"
 import { shorten } from "../domain/redact.ts"
 import { type Cooperative, pieceChars, runSync } from "../domain/stream/cooperative.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
-import { type UpstreamEvent, UpstreamFinish } from "../domain/UpstreamEvent.ts"
+import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { type CaptureChain, type CapturedRound, responseText } from "./CapturedRound.ts"
 import { isEventStream } from "./frames.ts"
 
@@ -69,41 +68,21 @@ function* sseEvents(
   events.forEach(pushUnterminated)
 }
 
-function* sessionReply(rounds: ReadonlyArray<RecordedReplyRound>, out: Array<UpstreamEvent>): Cooperative<void> {
-  const reply = new ReplyDecoder()
-  for (const [index, round] of rounds.entries()) {
-    if (index > 0) {
-      reply.endRound()
-      reply.startRound()
-    }
-    yield* sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
-  }
-  const end = reply.endRound()
-  reply.end(out)
-  if (end._tag === "Finished") out.push(UpstreamFinish(end.reason))
-}
-
 const isStream = ({ contentType }: RecordedReplyRound): boolean => isEventStream(contentType)
-
-function* singleReply(
-  reply: ChunkDecoder,
-  round: RecordedReplyRound,
-  out: Array<UpstreamEvent>
-): Cooperative<void> {
-  if (isStream(round)) {
-    yield* sseEvents(round, (event) => reply.push(event, out), (event) => reply.pushUnterminated(event, out))
-  } else reply.pushWhole(decoder.decode(round.bytes), out)
-  reply.end(out)
-}
 
 /** The events of a reply that took these rounds. */
 export function* replyEvents(rounds: ReadonlyArray<RecordedReplyRound>): Cooperative<ReadonlyArray<UpstreamEvent>> {
   const events: Array<UpstreamEvent> = []
   const [first] = rounds
   if (first === undefined) return events
-  const contract = contractOfDriver(first.protocol)
-  if (contract === undefined) yield* sessionReply(rounds.filter(isStream), events)
-  else for (const round of rounds) yield* singleReply(contract.readReply(), round, events)
+  const reader = serverReader(first.protocol)
+  for (const [index, round] of rounds.entries()) {
+    if (index > 0) reader.nextRound(events)
+    if (isStream(round)) {
+      yield* sseEvents(round, (event) => reader.push(event, events), (event) => reader.pushUnterminated(event, events))
+    } else reader.pushWhole(decoder.decode(round.bytes), events)
+  }
+  reader.end(events)
   return events
 }
 

@@ -2,8 +2,8 @@
  * A recorded reply put together: its text, reasoning, calls and end, as its contract reads them from the frames of the style or from the
  * rounds with the upstream. A reply that was cut off has what arrived. The work is linear in the recorded bytes, which `requests.max_body_bytes` bounds.
  */
-import { contractOfConversation } from "../contracts/contractOf.ts"
 import { contracts } from "../contracts/contracts.ts"
+import { clientReader } from "../contracts/recordedReader.ts"
 import type { FinishReason } from "../domain/ReplyEvent.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
@@ -86,10 +86,9 @@ export function* assembleReply(
   contentType: string | undefined,
   slice = new Slice()
 ): Cooperative<AssembledReply | undefined> {
-  const contract = contractOfConversation(style)
-  if (contract === undefined) return undefined
-  const reader = contract.readReply()
-  const collector = new Collector(contract.facts.finishNames)
+  const reader = clientReader(style)
+  if (reader === undefined) return undefined
+  const collector = new Collector(reader.finishNames)
   const sse = isEventStream(contentType) ? makeSseDecoder() : undefined
   const events: Array<SseEvent> = []
   const out: Array<UpstreamEvent> = []
@@ -111,7 +110,7 @@ export function* assembleReply(
   for (const event of events) reader.pushUnterminated(event, out)
   reader.end(out)
   collect(frames.at(-1)?.at_ms ?? 0)
-  if (reader.failure() !== undefined) collector.failed(contract.facts.failureName)
+  if (reader.failure() !== undefined) collector.failed(reader.failureName)
   return collector.reply
 }
 

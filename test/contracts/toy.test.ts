@@ -14,6 +14,7 @@ import type * as Names from "../../src/contracts/names.ts"
 import type * as Handlers from "../../src/styles/handlers.ts"
 import type * as Styles from "../../src/styles/styles.ts"
 import type * as Drivers from "../../src/upstream/protocols.ts"
+import type { RequestRecord } from "../../src/web/state/requests.ts"
 import type { RunningGateway } from "../support/gateway.ts"
 
 const tables = {
@@ -186,9 +187,19 @@ describe("a contract that is added by its folder and its rows", () => {
     await (await post("/toy/say", { m: "bear", t: turns, s: true })).text()
     const { items: [newest] } = await admin<Listed>("/admin/requests?limit=1&style=toy")
     assert.nestedPropertyVal(newest, "style", "toy")
-    const record = await admin<object>(`/admin/requests/${newest!.id}`)
-    assert.include(JSON.stringify(record), "Hello toy")
-    assert.nestedPropertyVal(record, "cost", "4")
+    const record = await admin<RequestRecord>(`/admin/requests/${newest!.id}`)
+    assert.include(record.reply, { text: "Hello toy", finish: "done" })
+    assert.strictEqual(record.cost, "4")
+    const { readSides } = await import("../../src/web/pages/requests/sides.ts")
+    const sides = readSides(record)
+    for (const side of [sides.client, sides.upstream]) {
+      assert.deepStrictEqual(side.flatMap(({ parts }) => parts.map(({ kind, text }) => `${kind}: ${text}`)), [
+        "text: Hello",
+        "text:  toy",
+        "usage: 2000000 + 1000000",
+        "finish: done"
+      ])
+    }
   })
 
   it("is replayed from a sample of its server, in its style and in others", async () => {

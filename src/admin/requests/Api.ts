@@ -200,6 +200,8 @@ export const RequestDetail = Schema.Struct({
     /** Empty if it is not captured. */
     capture_id: Schema.String,
     label: Schema.String,
+    /** The protocol by which its frames are read. */
+    protocol: Schema.String,
     attempt: Schema.Int,
     url: Schema.String,
     account: Schema.String,

@@ -177,6 +177,7 @@ export function* viewDetail(
     upstream: rounds.map((round) => ({
       capture_id: node === undefined || round.captureId === "" ? round.captureId : `${node}:${round.captureId}`,
       label: round.label,
+      protocol: round.protocol,
       attempt: round.attempt,
       url: blot(round.url),
       account: round.account,

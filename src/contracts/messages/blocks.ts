@@ -1,6 +1,7 @@
 /**
  * Text, pictures and files as blocks of a messages request.
  */
+import * as Result from "effect/Result"
 import type { FilePart, ImagePart, Part, TextPart } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { mergeFields, type VendorFields } from "../../domain/VendorFields.ts"
@@ -48,6 +49,11 @@ const isPdf = ({ data, mediaType, name }: FilePart): boolean =>
   ((mediaType === undefined || mediaType === "application/octet-stream") &&
     (data?.startsWith(pdfMark) === true || /\.pdf$/i.test(name ?? "")))
 
+const decoder = new TextDecoder()
+
+/** The text in Base64; throws for anything else. */
+const textIn = (data: string): string => decoder.decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)))
+
 /** The source of a document; `undefined` for what the vendor has no source for. */
 const documentSource = (part: FilePart): Block | undefined => {
   const { data, id, kind, mediaType, url } = part
@@ -56,9 +62,8 @@ const documentSource = (part: FilePart): Block | undefined => {
     return id !== undefined ? { type: "file", file_id: id } : url !== undefined ? { type: "url", url } : undefined
   }
   if (isPdf(part)) return { type: "base64", media_type: "application/pdf", data }
-  return textTypes.test(mediaType ?? "")
-    ? { type: "text", media_type: "text/plain", data: Buffer.from(data, "base64").toString() }
-    : undefined
+  const text = textTypes.test(mediaType ?? "") ? Result.getOrUndefined(Result.try(() => textIn(data))) : undefined
+  return text === undefined ? undefined : { type: "text", media_type: "text/plain", data: text }
 }
 
 const fileBlock = (part: FilePart): Block => {

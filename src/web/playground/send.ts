@@ -2,6 +2,7 @@
  * Sends a request of the playground like any caller: with a business key, and without the operator's session.
  */
 import { at } from "../state/client.ts"
+import { dataOf } from "../state/frames.ts"
 import { parsed } from "../state/json.ts"
 import { collect, errorOf } from "./answers.ts"
 import type { Answer, Prompt } from "./conversation.ts"
@@ -22,12 +23,6 @@ export interface Sent {
 }
 
 const blankLine = /\r\n\r\n|\n\n|\r\r/g
-
-/** The data of an event's lines. */
-const dataOf = (frame: string): string =>
-  frame.split(/\r\n|\n|\r/).flatMap((line) => line.startsWith("data:") ? [line.slice(5).replace(/^ /, "")] : []).join(
-    "\n"
-  )
 
 /**
  * Sends a request and calls `onChange` as the reply arrives; the list of frames stays the same object and grows. Resolves to
@@ -67,9 +62,12 @@ export const send = async (
     const text = await response.text()
     add(text)
     const value = parsed(text)
-    reply.take(value)
+    if (response.ok) {
+      reply.take(text)
+      reply.end()
+    }
     const end = sent()
-    return response.ok || end.answer.error !== undefined
+    return response.ok
       ? end
       : { ...end, answer: { ...end.answer, error: errorOf(value) ?? `HTTP ${response.status}` } }
   }
@@ -77,8 +75,8 @@ export const send = async (
   let rest = ""
   const takeFrame = (frame: string) => {
     add(frame)
-    const data = dataOf(frame)
-    if (data !== "" && data !== "[DONE]") reply.take(parsed(data))
+    const { data, event } = dataOf(frame)
+    if (data !== "") reply.take(data, { event: event || undefined })
   }
   for (;;) {
     const { done, value } = await reader.read()
@@ -93,5 +91,6 @@ export const send = async (
     onChange(sent())
   }
   if (rest.trim() !== "") takeFrame(rest)
+  reply.end()
   return sent()
 }

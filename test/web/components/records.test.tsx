@@ -47,6 +47,7 @@ const recordOf = (frames: number): RequestRecord => ({
   upstream: [{
     capture_id: "",
     label: "completion",
+    protocol: "openai",
     attempt: 1,
     url: "",
     account: "ada@example.com",

@@ -23,9 +23,12 @@ import { repliesIn } from "../../golden/replies.ts"
 
 const fixtures = new URL("../../fixtures/", import.meta.url)
 
-const partsOf = (frames: ReadonlyArray<string>): ReadonlyArray<Part> => {
-  const reader = new FrameReader()
-  return frames.flatMap((frame) => reader.read(frame).parts)
+/** The parts of a reply to a client of a style, or of the session protocol's server. */
+const partsOf = (frames: ReadonlyArray<string>, style?: string): ReadonlyArray<Part> => {
+  const reader = style === undefined ? FrameReader.ofServer("session") : FrameReader.ofClient(style)
+  const read = frames.map((frame) => reader.read(frame))
+  reader.end()
+  return read.flatMap(({ parts }) => parts)
 }
 
 const joined = (parts: ReadonlyArray<Part>, kind: Part["kind"]): string =>
@@ -42,7 +45,7 @@ describe("what the frames of a reply add", () => {
     assert.isAtLeast(replies.length, 25)
     for (const { bytes, contentType, name, status } of replies) {
       const frames = cutFrames({ bytes, contentType, marks: [], truncated: false }, 0)
-      const parts = partsOf(frames.map(({ data }) => data))
+      const parts = partsOf(frames.map(({ data }) => data), style)
       if (status !== 200) {
         assert.isNotEmpty(joined(parts, "error"), name)
         continue
@@ -53,10 +56,7 @@ describe("what the frames of a reply add", () => {
       assert.strictEqual(joined(parts, "call"), calls.map((call) => call.name).join(""), name)
       assert.strictEqual(parts.findLast(({ kind }) => kind === "finish")?.text, finish, name)
       for (const call of calls) {
-        // A conversation has free-form input as an argument of this name.
-        const input = name.startsWith("custom-call,") ? JSON.parse(call.arguments).input : undefined
-        const shown: string = input ?? call.arguments
-        assert.include(joined(parts, "arguments").replaceAll(/\s/g, ""), shown.replaceAll(/\s/g, ""), name)
+        assert.include(joined(parts, "arguments").replaceAll(/\s/g, ""), call.arguments.replaceAll(/\s/g, ""), name)
       }
     }
   })
@@ -77,7 +77,7 @@ describe("what the frames of a reply add", () => {
     assert.deepStrictEqual([text, reasoning], ["4.", "Two and two make four."])
     assert.deepStrictEqual(
       parts.filter(({ kind }) => kind === "finish" || kind === "usage").map(({ text: value }) => value),
-      ["41", "FINISHED"]
+      ["41", "stop"]
     )
   })
 
@@ -109,7 +109,7 @@ describe("what the frames of a reply add", () => {
       const parts = partsOf(frames)
       const { reasoning, text } = decoded(frames)
       assert.deepStrictEqual([joined(parts, "text"), joined(parts, "reasoning")], [text, reasoning])
-      assert.strictEqual(joined(parts, "finish"), "FINISHED")
+      assert.strictEqual(joined(parts, "finish"), "stop")
     }))
   })
 
@@ -131,8 +131,9 @@ describe("what the frames of a reply add", () => {
         }
       )
     )
-    assert.deepStrictEqual(new FrameReader().read(": ping\n\n").parts, [])
-    assert.deepStrictEqual(new FrameReader().read("data: [DONE]\n\n"), { name: "[DONE]", parts: [] })
+    const reader = FrameReader.ofClient("chat")
+    assert.deepStrictEqual(reader.read(": ping\n\n").parts, [])
+    assert.deepStrictEqual(reader.read("data: [DONE]\n\n"), { name: "[DONE]", parts: [] })
   })
 
   it("counts the characters of text, reasoning and calls alone", () => {
@@ -417,6 +418,7 @@ describe("the conversation of a request", () => {
     const round = (attempt: number, at_ms: number, v: object) => ({
       capture_id: "",
       label: "completion",
+      protocol: "session",
       attempt,
       url: "",
       account: "",
@@ -427,7 +429,11 @@ describe("the conversation of a request", () => {
     })
     const document = (content: string) => ({ response: { status: "WIP", fragments: [{ type: "RESPONSE", content }] } })
     const added = (attempts: ReadonlyArray<number>) =>
-      readSides({ reply: null, upstream: attempts.map((attempt, i) => round(attempt, i, document("Hello"))) })
+      readSides({
+        reply: null,
+        style: "chat",
+        upstream: attempts.map((attempt, i) => round(attempt, i, document("Hello")))
+      })
         .upstream.map(({ length }) => length)
     assert.deepStrictEqual(added([1, 2]), [5, 5])
     assert.deepStrictEqual(added([1, 1]), [5, 0])

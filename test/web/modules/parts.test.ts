@@ -9,6 +9,7 @@ import { collect } from "../../../src/web/playground/answers.ts"
 import { styles } from "../../../src/web/playground/conversation.ts"
 import { declaredTools, runTool } from "../../../src/web/playground/tools.ts"
 import { wireOf } from "../../../src/web/playground/wire.ts"
+import { dataOf } from "../../../src/web/state/frames.ts"
 import { base, useGateway } from "../../styles/support.ts"
 import { businessKey } from "../../support/gateway.ts"
 
@@ -171,12 +172,13 @@ describe("the playground's collected replies", () => {
       assert.strictEqual(response.status, 200)
       const text = await response.text()
       const reply = collect(style)
-      const datas = stream
-        ? text.split("\n").filter((line) => line.startsWith("data: ") && line !== "data: [DONE]").map((line) =>
-          line.slice(6)
-        )
-        : [text]
-      for (const data of datas) reply.take(JSON.parse(data))
+      if (stream) {
+        for (const frame of text.split("\n\n")) {
+          const { data, event } = dataOf(frame)
+          if (data !== "") reply.take(data, { event: event || undefined })
+        }
+      } else reply.take(text)
+      reply.end()
       answers.push(reply.answer())
     }
     const [streamed, whole] = answers
@@ -194,7 +196,7 @@ describe("the playground's collected replies", () => {
       const refusal of [{ error: { message: "No." } }, { type: "error", error: { message: "No." } }, { detail: "No." }]
     ) {
       const reply = collect(style)
-      reply.take(refusal)
+      reply.take(JSON.stringify(refusal))
       assert.strictEqual(reply.answer().error, "No.")
     }
   })

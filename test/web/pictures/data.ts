@@ -349,6 +349,7 @@ export const streamed = {
   upstream: [{
     capture_id: "",
     label: "reply",
+    protocol: "openai",
     attempt: 2,
     url: "http://127.0.0.1:8001/v1/chat/completions",
     account: accountNames[0],

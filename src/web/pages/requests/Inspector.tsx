@@ -82,9 +82,9 @@ interface Shown {
 
 /** The time line, the conversation, and the frames, to which the time line leads. */
 const Course = ({ record }: Shown) => {
-  const { reply, upstream } = record
+  const { reply, style, upstream } = record
   const [wanted, setWanted] = useState<Wanted>()
-  const sides = useMemo(() => readSides({ reply, upstream }), [reply, upstream])
+  const sides = useMemo(() => readSides({ reply, style, upstream }), [reply, style, upstream])
   return (
     <>
       <TimeLine

@@ -24,17 +24,25 @@ const rowOf = (reader: FrameReader, { at_ms, data }: RecordedFrame, round: numbe
 }
 
 /** Reads all frames. The rounds of one try make one reply. */
-export const readSides = ({ reply, upstream }: Pick<RequestRecord, "reply" | "upstream">): ReadSides => {
-  let reader = new FrameReader()
+export const readSides = (
+  { reply, style, upstream }: Pick<RequestRecord, "reply" | "style" | "upstream">
+): ReadSides => {
+  let reader: FrameReader | undefined
   let attempt: number | undefined
   const rows = upstream.flatMap((round, index) => {
-    if (round.attempt !== attempt) reader = new FrameReader()
+    if (reader !== undefined && round.attempt === attempt) reader.nextRound()
+    else {
+      reader?.end()
+      reader = FrameReader.ofServer(round.protocol)
+    }
     attempt = round.attempt
-    return round.frames.map((frame) => rowOf(reader, frame, index))
+    const own = reader
+    // Each row keeps its parts, to which the end of the reply may add why it ended.
+    return round.frames.map((frame) => rowOf(own, frame, index))
   })
-  const own = new FrameReader()
-  return {
-    upstream: rows.sort((a, b) => a.at - b.at),
-    client: (reply?.frames ?? []).map((frame) => rowOf(own, frame, 0))
-  }
+  reader?.end()
+  const own = FrameReader.ofClient(style)
+  const client = (reply?.frames ?? []).map((frame) => rowOf(own, frame, 0))
+  own.end()
+  return { upstream: rows.sort((a, b) => a.at - b.at), client }
 }
