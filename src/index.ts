@@ -10,7 +10,7 @@
  * - `Keys`, `AccountEntries`, `Routes`, `UpstreamEntries`, `Tokens`, `Prices` and `Webhooks` change the configuration by the rules of the admin
  *   API.
  *
- * `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` need no server. `model-gateway/testing` is the
+ * `model-gateway/contracts`, `model-gateway/sieve`, `model-gateway/transducer` and `model-gateway/api` need no server. `model-gateway/testing` is the
  * gateway with its upstream for tests.
  */
 export { Accounts } from "./accounts/Accounts.ts"

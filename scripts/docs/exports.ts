@@ -258,6 +258,7 @@ const subjects: ReadonlyMap<string, string> = new Map([
   ["styles", "APIs of clients"],
   ["admin", "The admin API"],
   ["sieve", "Tool calls in text"],
+  ["contracts", "Contracts"],
   ["testing", "Tests"]
 ])
 

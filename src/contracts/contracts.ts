@@ -8,4 +8,5 @@ import { messages } from "./messages/contract.ts"
 import type { FamilyName } from "./names.ts"
 import { responses } from "./responses/contract.ts"
 
+/** The contracts of vendors by their names. */
 export const contracts: Readonly<Record<FamilyName, Contract>> = { openai: chat, responses, messages, generate }

@@ -77,6 +77,7 @@ export interface UpstreamFinish {
   readonly stopSequence?: string | undefined
 }
 
+/** An event of an upstream's reply. */
 export type UpstreamEvent =
   | UpstreamReasoning
   | UpstreamText

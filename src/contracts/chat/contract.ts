@@ -29,6 +29,7 @@ interface ReplyForm {
   readonly counted: (usage: Pick<PartialUsage, "completionTokens">) => void
 }
 
+/** The contract of chat completions. */
 export const chat = {
   id: "openai",
   facts: chatFacts,

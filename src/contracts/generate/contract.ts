@@ -13,6 +13,7 @@ import { GenerateRequest } from "./schema.ts"
 import { generateFailure, generateFrames, type GenerateReplyInfo, generateResponse } from "./writeReply.ts"
 import { generateRequest, type RequestOptions } from "./writeRequest.ts"
 
+/** The contract of content generation. */
 export const generate = {
   id: "generate",
   facts: generateFacts,

@@ -18,6 +18,7 @@ interface ReplyAbout extends MessagesReplyInfo {
   readonly promptTokens: number
 }
 
+/** The contract of messages. */
 export const messages = {
   id: "messages",
   facts: messagesFacts,

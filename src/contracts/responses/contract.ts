@@ -11,6 +11,7 @@ import { eventDecoder, type EventOptions } from "./readReply.ts"
 import { ResponseRequest } from "./schema.ts"
 import { responsesRequest } from "./writeRequest.ts"
 
+/** The contract of Responses. */
 export const responses = {
   id: "responses",
   facts: responsesFacts,
