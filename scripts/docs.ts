@@ -271,7 +271,8 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   "client endpoints": endpoints((tag) => !isAdmin(tag)),
   "exports of index": exportTables("index", true),
   ...Object.fromEntries(
-    ["api", "console", "contracts", "sieve", "testing", "transducer"].map((entry) => [`exports of ${entry}`, exportTables(entry)])
+    ["api", "console", "contracts", "sieve", "testing", "transducer"]
+      .map((entry) => [`exports of ${entry}`, exportTables(entry)])
   ),
   ...vendorFields
 }
