@@ -2,6 +2,7 @@
  * Embeddings in the content-generation style: decodes the texts of contents and renders the replies.
  */
 import * as Result from "effect/Result"
+import { modelName } from "../../contracts/generate/models.ts"
 import type { EmbedContentRequest } from "../../contracts/generate/schema.ts"
 import type { VendorInputs } from "../../domain/Embeddings.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
@@ -11,7 +12,6 @@ import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { inputsFault } from "../shared/embeddings/inputs.ts"
 import { type Embedded, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
-import { modelName } from "./models.ts"
 
 type Request = typeof EmbedContentRequest.Type
 

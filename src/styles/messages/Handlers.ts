@@ -5,24 +5,21 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
-import { ConfigStore } from "../../config/ConfigStore.ts"
 import { messages } from "../../contracts/messages/contract.ts"
+import { findMessagesModel, messagesModelList } from "../../contracts/messages/models.ts"
 import { asksForThinking } from "../../contracts/messages/readRequest.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import { showsMessagesThinking } from "../../domain/models.ts"
-import { routeNotFound } from "../../domain/routes.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
-import { keptText, taggedReply } from "../../http/keptLists.ts"
 import { bodyText, respond } from "../../http/reply.ts"
-import { visibleModels } from "../../http/visibleModels.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
+import { makeModelLists } from "../shared/modelLists.ts"
 import { type AboutReply, conversationBy, findModel, formatBy, makeResponder } from "../shared/responder.ts"
 import { MessagesGroup } from "./Api.ts"
-import { findMessagesModel, messagesModelList } from "./models.ts"
 import { readCountRequest, readMessagesRequest } from "./readRequest.ts"
 
 interface Raw {
@@ -50,8 +47,14 @@ export const MessagesHandlers = groupRoutes(
   MessagesGroup,
   Effect.gen(function*() {
     const responder = yield* makeResponder
-    const config = yield* ConfigStore
-    const shown = yield* visibleModels
+    const models = yield* makeModelLists("messages", "id", {
+      list: (config, allowed) =>
+        bodyText(endpoints.listModels, messagesModelList(config.route_table, catalogueOf(config), allowed)),
+      find: (config, allowed, requested) => {
+        const entry = findMessagesModel(config.route_table, catalogueOf(config), allowed, requested)
+        return entry && bodyText(endpoints.getModel, entry)
+      }
+    })
 
     const create = Effect.fnUntraced(function*({ request }: Raw) {
       const sent = yield* readMessagesRequest(request)
@@ -94,22 +97,8 @@ export const MessagesHandlers = groupRoutes(
       countTokens: count,
       countTokensV1: count,
       countTokensShort: count,
-      listModels: ({ request }) =>
-        Effect.map(shown, (visible) => {
-          const current = config.now()
-          const list = () => messagesModelList(current.route_table, catalogueOf(current), visible.allowed)
-          const render = () => bodyText(endpoints.listModels, list())
-          return taggedReply(request, keptText(current, visible, "messages", render))
-        }),
-      getModel: ({ params }) =>
-        Effect.flatMap(shown, ({ allowed }) => {
-          const current = config.now()
-          const { route_table } = current
-          const entry = findMessagesModel(route_table, catalogueOf(current), allowed, params.id)
-          return entry === undefined
-            ? Effect.fail(routeNotFound(route_table, allowed, params.id, { inPath: true, param: "id" }))
-            : Effect.succeed(respond(endpoints.getModel, entry))
-        })
+      listModels: models.list,
+      getModel: ({ params }) => models.get(params.id)
     } satisfies HandlersOf<typeof MessagesGroup>
   })
 ).pipe(

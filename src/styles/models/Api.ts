@@ -6,9 +6,9 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
+import { AnthropicModel, AnthropicModelPage } from "../../contracts/messages/anthropicModels.ts"
 import { effortLevels } from "../../domain/modelFacts.ts"
 import { documented, finding, reading } from "../../http/documented.ts"
-import { AnthropicModel, AnthropicModelPage } from "../shared/anthropicModels.ts"
 import { ModelsMiddleware } from "../shared/middleware.ts"
 
 /**

@@ -7,6 +7,13 @@ import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import {
+  anthropicModel,
+  idForClaudeCode,
+  isFirst,
+  pageOf,
+  type PageQuery
+} from "../../contracts/messages/anthropicModels.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
 import { appIn } from "../../domain/clientIdentity.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
@@ -18,7 +25,6 @@ import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { keptText, taggedReply, taggedText } from "../../http/keptLists.ts"
 import { bodyText } from "../../http/reply.ts"
 import { type Visible, visibleModels } from "../../http/visibleModels.ts"
-import { anthropicModel, idForClaudeCode, isFirst, pageOf, type PageQuery } from "../shared/anthropicModels.ts"
 import { isAnthropicForm, ModelsMiddleware } from "../shared/middleware.ts"
 import { ModelsGroup } from "./Api.ts"
 import { codexModel, openAiModel } from "./entries.ts"

@@ -1,9 +1,9 @@
 /**
- * Entries of the content-generation style's model list.
+ * Entries of the list of models of the content-generation contract.
  */
-import type { GenerateModel } from "../../contracts/generate/schema.ts"
 import type { ModelFacts } from "../../domain/modelFacts.ts"
 import type { Model } from "../../domain/models.ts"
+import type { GenerateModel } from "./schema.ts"
 
 /** Nominal limits where no fact is known, which clients use as a budget. The upstream refuses too long prompts itself. */
 const inputTokenLimit = 131_072

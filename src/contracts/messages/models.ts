@@ -1,7 +1,6 @@
 /**
- * The model list of the messages style (behaviour §5).
+ * The list of models of the messages contract.
  */
-import type { MessagesModel, MessagesModelList } from "../../contracts/messages/schema.ts"
 import type { Catalogue } from "../../domain/catalogue.ts"
 import type { ModelFacts } from "../../domain/modelFacts.ts"
 import { modelsCreated, nativeModels, normalizeModelName } from "../../domain/models.ts"
@@ -14,7 +13,8 @@ import {
   type RouteTable,
   serverModels
 } from "../../domain/routes.ts"
-import { createdAt, factsInForm } from "../shared/anthropicModels.ts"
+import { createdAt, factsInForm } from "./anthropicModels.ts"
+import type { MessagesModel, MessagesModelList } from "./schema.ts"
 
 const ids = [
   "msgcompat-opus-4-6",

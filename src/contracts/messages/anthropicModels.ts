@@ -2,11 +2,11 @@
  * Entries and pages of lists of models in Anthropic's form (https://docs.anthropic.com/en/api/models-list). An unknown number is `null`.
  */
 import * as Schema from "effect/Schema"
-import { type Capabilities, factFields } from "../../contracts/messages/modelFields.ts"
 import { gatewayError } from "../../domain/GatewayError.ts"
 import type { Effort, ModelFacts } from "../../domain/modelFacts.ts"
 import { modelsCreated } from "../../domain/models.ts"
 import { claudePrefix } from "../../domain/routes.ts"
+import { type Capabilities, factFields } from "./modelFields.ts"
 
 /** An entry of the list in this form. */
 export const AnthropicModel = Schema.Struct({
