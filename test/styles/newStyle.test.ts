@@ -1,36 +1,27 @@
 /** A new style is its folder (`toy`), its line in the list of styles and its line among what serves them; all else follows. */
-import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import { Layer } from "effect"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { OpenApi } from "effect/http-api"
-import type * as Handlers from "../../src/styles/handlers.ts"
-import type * as Styles from "../../src/styles/styles.ts"
-import type { RunningGateway } from "../support/gateway.ts"
+import type * as Support from "../support/gateway.ts"
+import { replacing } from "../support/replaced.ts"
 
-const modules = { styles: "../../src/styles/styles.ts", handlers: "../../src/styles/handlers.ts" }
+const modules = replacing({
+  "src/styles/styles.ts": "test/styles/toy/styles.ts",
+  "src/styles/handlers.ts": "test/styles/toy/handlersOfAll.ts"
+})
 
-let gateway: RunningGateway
+let gateway: Support.RunningGateway
 let key: string
+let adminKey: string
 
 beforeAll(async () => {
-  vi.resetModules()
-  vi.doMock(modules.styles, async (original) => {
-    const { styles } = await original<typeof Styles>()
-    const { toy } = await import("./toy/style.ts")
-    return { styles: [...styles, toy] }
-  })
-  vi.doMock(modules.handlers, async (original) => {
-    const { StyleHandlers } = await original<typeof Handlers>()
-    const { ToyHandlers } = await import("./toy/Handlers.ts")
-    return { StyleHandlers: Layer.merge(StyleHandlers, ToyHandlers) }
-  })
-  const support = await import("../support/gateway.ts")
+  const support = await modules.load<typeof Support>("test/support/gateway.ts")
   key = support.businessKey
+  adminKey = support.adminKey
   gateway = await support.startGateway()
 })
 afterAll(async () => {
-  for (const module of Object.values(modules)) vi.doUnmock(module)
-  vi.resetModules()
   await gateway.stop()
+  modules.end()
 })
 
 const send = (path: string, body: unknown, headers: Record<string, string> = { authorization: `Bearer ${key}` }) =>
@@ -87,7 +78,6 @@ describe("a style that is added", () => {
   })
 
   it("is counted under its name", async () => {
-    const { adminKey } = await import("../support/gateway.ts")
     const metrics = await fetch(`${gateway.url}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
     assert.match(await metrics.text(), /gateway_requests_total\{[^}]*style="toy"/)
   })

@@ -1,12 +1,14 @@
 /** A driver is added by its folder (`toy`) and a row in each of the two tables of protocols. Everything else follows. */
-import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import type * as Domain from "../../src/contracts/drivers.ts"
-import type * as Upstream from "../../src/upstream/protocols.ts"
-import type { RunningGateway } from "../support/gateway.ts"
+import type * as Support from "../support/gateway.ts"
+import { replacing } from "../support/replaced.ts"
 
-const modules = { domain: "../../src/contracts/drivers.ts", upstream: "../../src/upstream/protocols.ts" }
+const modules = replacing({
+  "src/contracts/drivers.ts": "test/upstream/toy/drivers.ts",
+  "src/upstream/protocols.ts": "test/upstream/toy/protocols.ts"
+})
 
 const seen: Array<{ readonly key: unknown; readonly body: unknown }> = []
 const server = createServer((request, response) => {
@@ -18,25 +20,12 @@ const server = createServer((request, response) => {
     response.end("data: Hello\n\ndata:  toy\n\ndata: end\n\n")
   })
 })
-let gateway: RunningGateway
+let gateway: Support.RunningGateway
 let businessKey: string
 let adminKey: string
 
 beforeAll(async () => {
-  vi.resetModules()
-  vi.doMock(modules.domain, async (original) => {
-    const { protocols, ...actual } = await original<typeof Domain>()
-    const toy = { ...protocols.openai, family: undefined, hasApis: false, endpoint: /\/+$/ }
-    const withToy = { ...protocols, toy }
-    const protocolNames = Object.keys(withToy)
-    return { ...actual, protocols: withToy, protocolNames, driverNames: ["embedded", ...protocolNames] }
-  })
-  vi.doMock(modules.upstream, async (original) => {
-    const { makers } = await original<typeof Upstream>()
-    const { makeToyDriver } = await import("./toy/driver.ts")
-    return { makers: { ...makers, toy: makeToyDriver } }
-  })
-  const support = await import("../support/gateway.ts")
+  const support = await modules.load<typeof Support>("test/support/gateway.ts")
   businessKey = support.businessKey
   adminKey = support.adminKey
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -48,9 +37,8 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  for (const module of Object.values(modules)) vi.doUnmock(module)
-  vi.resetModules()
   await gateway.stop()
+  modules.end()
   server.close()
 })
 
