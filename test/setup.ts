@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { afterAll } from "vitest"
 import { cpuSeconds } from "../scripts/cpu.ts"
 import { runs, seed } from "./support/effort.ts"
+import "./support/views.ts"
 
 declare module "vitest" {
   interface TaskMeta {

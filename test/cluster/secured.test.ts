@@ -95,7 +95,7 @@ describe("two nodes over a store with TLS and a user with few rights", () => {
     }
     const { items } = await admin(urlOf(0), "GET", "/admin/requests") as { readonly items: ReadonlyArray<object> }
     assert.lengthOf(items, 3)
-    for (const  of of["/admin/keys", "/admin/usage?by=key"]) await admin(urlOf(1), "GET", of)
+    for (const list of ["/admin/keys", "/admin/usage?by=key"]) await admin(urlOf(1), "GET", list)
     const metrics = await (await fetch(`${urlOf(1)}/metrics`, { headers: { authorization: "Bearer test-admin-key" } }))
       .text()
     assert.match(metrics, /^gateway_store_round_trip_seconds_count [1-9]/m)

@@ -1,36 +1,22 @@
 /** A new setting is one entry: a described field in a group of the configuration. Everything else is derived from it. */
-import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { OpenApi } from "effect/http-api"
-import type * as Real from "../../src/config/schema.ts"
-import type { RunningGateway } from "../support/gateway.ts"
+import type * as Support from "../support/gateway.ts"
+import { replacing } from "../support/replaced.ts"
 
-const entry = {
-  toy_count: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }, { message: "must be between 1 and 9" }))
-    .annotate({ description: "How many toys there are." })
-    .pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(3)))
-}
+const modules = replacing({ "src/config/schema.ts": "test/config/toy/schema.ts" })
 
-const schemaModule = "../../src/config/schema.ts"
-
-let gateway: RunningGateway
+let gateway: Support.RunningGateway
 let adminKey: string
 
 beforeAll(async () => {
-  vi.resetModules()
-  vi.doMock(schemaModule, async (original) => {
-    const real = await original<typeof Real>()
-    const Compat = Schema.Struct({ ...real.Compat.fields, ...entry })
-    return { ...real, Compat, settingGroups: { ...real.settingGroups, compat: Compat } }
-  })
-  const support = await import("../support/gateway.ts")
+  const support = await modules.load<typeof Support>("test/support/gateway.ts")
   adminKey = support.adminKey
   gateway = await support.startGateway({ compat: { toy_count: 4 } })
 })
 afterAll(async () => {
-  vi.doUnmock(schemaModule)
-  vi.resetModules()
   await gateway.stop()
+  modules.end()
 })
 
 const call = async (method: string, path: string, body?: unknown) => {

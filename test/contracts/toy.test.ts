@@ -2,56 +2,25 @@
  * A contract is its folder and its rows: one of names and one of code (`contracts`), one for its driver (`upstream/protocols.ts`), and two
  * for its style (`styles/styles.ts` and its handlers). The rows are added to copies of the tables; everything else follows.
  */
-import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import { Layer } from "effect"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import type { OpenApi } from "effect/http-api"
 import { mkdtempSync, rmSync } from "node:fs"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import type * as Code from "../../src/contracts/contracts.ts"
-import type * as Names from "../../src/contracts/names.ts"
-import type * as Handlers from "../../src/styles/handlers.ts"
-import type * as Styles from "../../src/styles/styles.ts"
-import type * as Drivers from "../../src/upstream/protocols.ts"
+import type * as Sides from "../../src/web/pages/requests/sides.ts"
 import type { RequestRecord } from "../../src/web/state/requests.ts"
-import type { RunningGateway } from "../support/gateway.ts"
+import type * as Support from "../support/gateway.ts"
+import { replacing } from "../support/replaced.ts"
 
-const tables = {
-  names: "../../src/contracts/names.ts",
-  code: "../../src/contracts/contracts.ts",
-  drivers: "../../src/upstream/protocols.ts",
-  styles: "../../src/styles/styles.ts",
-  handlers: "../../src/styles/handlers.ts"
-}
-
-const addRows = () => {
-  vi.doMock(tables.names, async (original) => {
-    const actual = await original<typeof Names>()
-    const { toyName, toyProtocol } = await import("./toy/names.ts")
-    return { ...actual, protocols: { ...actual.protocols, [toyName]: toyProtocol } }
-  })
-  vi.doMock(tables.code, async (original) => {
-    const { contracts } = await original<typeof Code>()
-    const { toy } = await import("./toy/contract.ts")
-    return { contracts: { ...contracts, [toy.id]: toy } }
-  })
-  vi.doMock(tables.drivers, async (original) => {
-    const { makers } = await original<typeof Drivers>()
-    const { makeToyDriver } = await import("./toy/driver.ts")
-    return { makers: { ...makers, toy: makeToyDriver } }
-  })
-  vi.doMock(tables.styles, async (original) => {
-    const { styles } = await original<typeof Styles>()
-    const { toyStyle } = await import("./toy/style.ts")
-    return { styles: [...styles, toyStyle] }
-  })
-  vi.doMock(tables.handlers, async (original) => {
-    const { StyleHandlers } = await original<typeof Handlers>()
-    const { ToyHandlers } = await import("./toy/style.ts")
-    return { StyleHandlers: Layer.merge(StyleHandlers, ToyHandlers) }
-  })
-}
+const modules = replacing({
+  "src/contracts/names.ts": "test/contracts/toy/tables/names.ts",
+  "src/contracts/contracts.ts": "test/contracts/toy/tables/contracts.ts",
+  "src/upstream/protocols.ts": "test/contracts/toy/tables/drivers.ts",
+  "src/styles/styles.ts": "test/contracts/toy/tables/styles.ts",
+  "src/styles/handlers.ts": "test/contracts/toy/tables/handlers.ts"
+})
 
 const seen: Array<{ readonly url: string | undefined; readonly key: unknown; readonly body: unknown }> = []
 
@@ -82,14 +51,12 @@ const answer = (request: IncomingMessage, response: ServerResponse) => {
 
 const server = createServer(answer)
 const folder = mkdtempSync(path.join(tmpdir(), "toy-"))
-let gateway: RunningGateway
+let gateway: Support.RunningGateway
 let headers: Readonly<Record<string, string>>
 let adminKey: string
 
 beforeAll(async () => {
-  vi.resetModules()
-  addRows()
-  const support = await import("../support/gateway.ts")
+  const support = await modules.load<typeof Support>("test/support/gateway.ts")
   adminKey = support.adminKey
   headers = { authorization: `Bearer ${support.businessKey}`, "content-type": "application/json" }
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -108,15 +75,14 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  for (const table of Object.values(tables)) vi.doUnmock(table)
-  vi.resetModules()
   await gateway.stop()
+  modules.end()
   server.close()
   rmSync(folder, { recursive: true })
 })
 
-const post = (at: string, body: object) =>
-  fetch(gateway.url + at, { method: "POST", headers, body: JSON.stringify(body) })
+const post = (at: string, body: object, as = headers) =>
+  fetch(gateway.url + at, { method: "POST", headers: as, body: JSON.stringify(body) })
 
 const asOperator = (at: string, body?: object) =>
   fetch(gateway.url + at, {
@@ -163,12 +129,24 @@ describe("a contract that is added by its folder and its rows", () => {
     )
   })
 
-  it("has its own form of errors, and reports what it does not send", async () => {
-    const unknown = await post("/toy/say", { m: "wolf", t: turns })
-    assert.deepStrictEqual(Object.keys(await unknown.json() as object), ["wrong"])
-    const faulty = await post("/toy/say", { m: "bear", t: [[7, "Hi"]] })
-    assert.strictEqual(faulty.status, 400)
-    assert.include(JSON.stringify(await faulty.json()), "t[0][0]")
+  it("has its own form of errors, with the id where its SDK looks: of its endpoints, and where no route is", async () => {
+    const failures = [
+      [await post("/toy/say", { m: "bear", t: turns }, { "content-type": "application/json" }), 401, "API key"],
+      [await post("/toy/say", { m: "bear", t: [[7, "Hi"]] }), 400, "t[0][0]"],
+      [await post("/toy/say", { m: "wolf", t: turns }), 400, "wolf"],
+      [await post("/toy/say/more", {}), 404, "/toy/say/more"],
+      [await fetch(`${gateway.url}/toy/say`), 405, "GET"],
+      [await post("/toy/v1/chat/completions", {}), 404, "the client adds /toy to its base URL itself"]
+    ] as const
+    for (const [response, status, words] of failures) {
+      const body = await response.json() as { readonly wrong: string }
+      assert.deepEqual([response.status, Object.keys(body)], [status, ["wrong"]])
+      assert.include(body.wrong, words)
+      assert.strictEqual(response.headers.get("toy-id"), response.headers.get("x-request-id"))
+    }
+  })
+
+  it("reports what its servers do not get", async () => {
     const response = await post("/v1/chat/completions", { model: "bear", messages, temperature: 0, verbosity: "low" })
     assert.strictEqual(response.headers.get("x-gateway-ignored"), "temperature,verbosity")
   })
@@ -190,7 +168,7 @@ describe("a contract that is added by its folder and its rows", () => {
     const record = await admin<RequestRecord>(`/admin/requests/${newest!.id}`)
     assert.include(record.reply, { text: "Hello toy", finish: "done" })
     assert.strictEqual(record.cost, "4")
-    const { readSides } = await import("../../src/web/pages/requests/sides.ts")
+    const { readSides } = await modules.load<typeof Sides>("src/web/pages/requests/sides.ts")
     const sides = readSides(record)
     for (const side of [sides.client, sides.upstream]) {
       assert.deepStrictEqual(side.flatMap(({ parts }) => parts.map(({ kind, text }) => `${kind}: ${text}`)), [
@@ -218,7 +196,12 @@ describe("a contract that is added by its folder and its rows", () => {
       `"embedded","session","openai","responses","messages","generate","toy"`
     )
     assert.include(JSON.stringify(await admin("/admin/upstreams")), `"driver":"toy"`)
-    assert.include(await (await fetch(`${gateway.url}/openapi.json`)).text(), `"/toy/say"`)
-    assert.include(await (await asOperator("/metrics")).text(), `"toy"`)
+    const document = await (await fetch(`${gateway.url}/openapi.json`)).json() as OpenApi.OpenAPISpec
+    const operation = document.paths["/toy/say"]?.post
+    assert.strictEqual(operation?.summary, "Say something")
+    assert.deepEqual(operation?.security, [{ bearer: [] }, { apiKey: [] }])
+    assert.containsAllKeys(operation?.responses, ["200", "400", "401", "422", "429", "503"])
+    assert.deepInclude(document.tags, { name: "toy", description: "Toys" })
+    assert.match(await (await asOperator("/metrics")).text(), /gateway_requests_total\{[^}]*style="toy"/)
   })
 })

@@ -2,42 +2,21 @@
  * A field that is added to an entry of the configuration is in the entry's form at the console, with its text and its range, without code
  * of the console.
  */
-import { afterAll, assert, beforeAll, describe, it, vi } from "@effect/vitest"
-import { Schema } from "effect"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
-import type * as Real from "../../src/config/schema.ts"
-import type { RunningGateway } from "../support/gateway.ts"
+import type * as Support from "../support/gateway.ts"
+import { replacing } from "../support/replaced.ts"
 import { controls, openSignedIn, settled, useBrowser, type Watched } from "./support.ts"
 
-const added = {
-  toy_count: Schema.optionalKey(
-    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 }, { message: "must be between 1 and 9" }))
-      .annotate({ description: "How many toys there are." })
-  ),
-  toy_kind: Schema.optionalKey(Schema.Literals(["doll", "train"]).annotate({ description: "What is played with." }))
-}
-
-const schemaModule = "../../src/config/schema.ts"
+const modules = replacing({ "src/config/schema.ts": "test/config/toy/entries.ts" })
 
 const browser = useBrowser()
-let gateway: RunningGateway
+let gateway: Support.RunningGateway
 let watched: Watched
 let page: Page
 
 beforeAll(async () => {
-  vi.resetModules()
-  vi.doMock(schemaModule, async (original) => {
-    const real = await original<typeof Real>()
-    return {
-      ...real,
-      KeyRecordEntry: Schema.Struct({ ...real.KeyRecordEntry.fields, ...added }),
-      UpstreamEntry: Schema.Struct({ ...real.UpstreamEntry.fields, ...added }),
-      RouteEntry: Schema.Struct({ ...real.RouteEntry.fields, ...added }),
-      PriceEntry: Schema.Struct({ ...real.PriceEntry.fields, ...added }),
-      AdminTokenEntry: Schema.Struct({ ...real.AdminTokenEntry.fields, ...added })
-    }
-  })
-  const support = await import("../support/gateway.ts")
+  const support = await modules.load<typeof Support>("test/support/gateway.ts")
   gateway = await support.startGateway({
     upstreams: { gpu: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { small: "small" } } },
     routes: { fast: ["gpu/small"] }
@@ -46,10 +25,9 @@ beforeAll(async () => {
   page = watched.page
 })
 afterAll(async () => {
-  vi.doUnmock(schemaModule)
-  vi.resetModules()
   await watched.close()
   await gateway.stop()
+  modules.end()
 })
 
 const { button } = controls(() => page)

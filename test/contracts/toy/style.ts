@@ -4,6 +4,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import * as HttpApiSchema from "effect/http-api/HttpApiSchema"
+import * as OpenApi from "effect/http-api/OpenApi"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { completing, documented } from "../../../src/http/documented.ts"
@@ -22,7 +23,7 @@ class ToyMiddleware extends HttpApiMiddleware.Service<ToyMiddleware, { provides:
   "test/ToyMiddleware",
   { error: errorsOf(toyErrors) }
 ) {
-  static readonly facts: EndpointPolicy = { errors: toyErrors, access: "business" }
+  static readonly facts: EndpointPolicy = { errors: toyErrors, idHeader: "toy-id", access: "business" }
 }
 
 class ToyGroup extends HttpApiGroup.make(toyName).add(
@@ -33,7 +34,7 @@ class ToyGroup extends HttpApiGroup.make(toyName).add(
       HttpApiSchema.StreamSse({ events: Schema.Struct({ data: Schema.fromJsonString(Schema.Array(Schema.Json)) }) })
     ]
   }).annotateMerge(documented({ summary: "Say something", errors: completing, example: { m: "bear", t: [[1, "Hi"]] } }))
-).middleware(ToyMiddleware) {}
+).middleware(ToyMiddleware).annotate(OpenApi.Description, "Toys") {}
 
 const { say } = ToyGroup.endpoints
 
