@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { FrameRenderer } from "../../../src/contracts/shared/FrameRenderer.ts"
-import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
+import { type Conversation, plainConversation, Text } from "../../../src/domain/Conversation.ts"
 import { GatewayError } from "../../../src/domain/GatewayError.ts"
 import { replyOf } from "../../../src/domain/Reply.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
@@ -20,18 +20,8 @@ const { play } = ToyGroup.endpoints
 const readBody = payloadReader(play)
 
 const conversationOf = (text: string): Conversation => ({
-  turns: [{ role: "user", parts: [Text(text)] }],
-  tools: [],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {
-    temperature: undefined,
-    topP: undefined,
-    topK: undefined,
-    maxTokens: undefined
-  },
-  output: undefined
+  ...plainConversation,
+  turns: [{ role: "user", parts: [Text(text)] }]
 })
 
 const failure = (error: GatewayError): string => `data: ${toyErrors.text(error)}\n\n`

@@ -16,22 +16,22 @@ const noted = (thinking: Thinking, words: ThinkingWords | undefined) => {
 
 describe("what a server does not hear of thinking", () => {
   const fields = ["thinking", "output_config.effort"]
-  const amount: Thinking = { mode: "on", effort: "high", fields }
-  const off: Thinking = { mode: "off", fields }
-  const auto: Thinking = { mode: "auto", fields }
+  const amount: Thinking = { mode: "on", effort: "high", fields, budget: undefined }
+  const off: Thinking = { mode: "off", fields, effort: undefined, budget: undefined }
+  const auto: Thinking = { mode: "auto", fields, effort: undefined, budget: undefined }
 
   it("is noted once by the caller's fields", () => {
     assert.deepStrictEqual(noted(amount, "none"), fields)
     assert.deepStrictEqual(noted(off, "none"), fields)
     assert.deepStrictEqual(noted(amount, "template"), fields)
-    assert.deepStrictEqual(noted({ mode: "on" }, "none"), [])
+    assert.deepStrictEqual(noted({ mode: "on", effort: undefined, fields: undefined, budget: undefined }, "none"), [])
   })
 
   it("is nothing where its words have all of it", () => {
     for (const words of [undefined, "effort", "budget"] as const) {
       for (const thinking of [amount, off, auto]) assert.deepStrictEqual(noted(thinking, words), [])
     }
-    for (const thinking of [off, auto, { mode: "on", fields } as const]) {
+    for (const thinking of [off, auto, { ...off, mode: "on" } as const]) {
       assert.deepStrictEqual(noted(thinking, "template"), [])
     }
     assert.deepStrictEqual(noted(auto, "none"), [])
