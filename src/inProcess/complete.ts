@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
-import { Completion, type CompletionInput, type CompletionOutput } from "../completion/Completion.ts"
+import { Completion, type CompletionInput, type CompletionOutput, oneReply } from "../completion/Completion.ts"
 import { beginRequest } from "../completion/Request.ts"
 import { CurrentRequestWatch } from "../completion/RequestStats.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
@@ -93,7 +93,8 @@ const runCompletion = Effect.fnUntraced(function*<A>(
       model,
       conversation: conversationOf(request),
       request: running,
-      config
+      config,
+      ...oneReply
     }),
     noteFailure
   )

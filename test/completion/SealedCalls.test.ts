@@ -22,7 +22,7 @@ const conversation = (...ids: ReadonlyArray<string>): Conversation => ({
 
 const minute = 60_000
 
-const ofDefault = (fields: { readonly x: number | string }) => ({ upstream: "default", fields })
+const ofDefault = (fields: { readonly x: number | string }) => ({ upstream: "default", fields, maker: undefined })
 
 const account = (upstream: string, account = "", organization?: string): Maker => ({ upstream, account, organization })
 
@@ -46,7 +46,7 @@ describe("what is kept of calls", () => {
 
   it("goes back to the upstream that sealed it alone", () => {
     const { calls, restored } = start()
-    calls.keep("a", "1", { upstream: "gpu", fields: { x: 1 } })
+    calls.keep("a", "1", { upstream: "gpu", fields: { x: 1 }, maker: undefined })
     calls.keep("a", "2", ofDefault({ x: 2 }))
     assert.deepStrictEqual(restored("a", "1", "2"), [undefined, { x: 2 }])
     const { parts } = runSync(calls.restored("a", conversation("1", "2"), minute, account("gpu"))).turns[0]!
@@ -140,7 +140,7 @@ describe("calls that other nodes may know", () => {
       const { calls, kept } = start()
       yield* calls.keep("a", "1", ofDefault({ x: 1 }))!
       assert.strictEqual(kept.get("a 1"), "{\"x\":1}")
-      yield* calls.keep("a", "2", { upstream: "gpu", fields: { x: 2 } })!
+      yield* calls.keep("a", "2", { upstream: "gpu", fields: { x: 2 }, maker: undefined })!
       assert.strictEqual(kept.get("a 2"), "[\"gpu\",{\"x\":2}]")
       assert.isUndefined(calls.lookUp("a", conversation("1")))
     }))

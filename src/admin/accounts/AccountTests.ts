@@ -12,7 +12,7 @@ import { type AccountAccess, Accounts } from "../../accounts/Accounts.ts"
 import { assembleReply } from "../../completion/assembleReply.ts"
 import { ConfigOrigin } from "../../config/ConfigOrigin.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { classify } from "../../domain/classifyUpstreamFailure.ts"
+import { classify, plainContext } from "../../domain/classifyUpstreamFailure.ts"
 import { type Conversation, plainConversation, Text } from "../../domain/Conversation.ts"
 import { estimateConversation } from "../../domain/estimateConversation.ts"
 import { changedError, type GatewayError, operatorMessage } from "../../domain/GatewayError.ts"
@@ -91,13 +91,7 @@ export class AccountTests extends Context.Service<AccountTests, {
       const attempt = (mayRefresh: boolean): Effect.Effect<A, GatewayError> =>
         Effect.catch(use(access), (failure) => {
           const { isKeyless: keyless } = access
-          const judged = classify(failure, {
-            direct: false,
-            mayRefresh,
-            shown: false,
-            keyless,
-            secrets: access.secrets()
-          })
+          const judged = classify(failure, { ...plainContext, mayRefresh, keyless, secrets: access.secrets() })
           return Effect.andThen(
             access.report(judged.health, judged.retryAfter),
             judged.retry === "here_after_refresh"

@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import { CurrentPace } from "../../../src/config/clock/retry.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
-import { classify, type FailureClass } from "../../../src/domain/classifyUpstreamFailure.ts"
+import { classify, type FailureClass, plainContext } from "../../../src/domain/classifyUpstreamFailure.ts"
 import { type Conversation, plainConversation, Text } from "../../../src/domain/Conversation.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
@@ -189,7 +189,7 @@ export interface Outcome {
   readonly failure: UpstreamFailure | undefined
 }
 
-export const facts = (failure: UpstreamFailure) => classify(failure, { direct: false, mayRefresh: true, shown: false })
+export const facts = (failure: UpstreamFailure) => classify(failure, { ...plainContext, mayRefresh: true })
 
 /** Runs a completion to its end. */
 export const complete = (driver: Driver, input: Request): Effect.Effect<Outcome> =>

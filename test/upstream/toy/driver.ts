@@ -10,7 +10,7 @@ import type { Exchanges } from "../../../src/upstream/Exchange.ts"
 import { makeServerClient } from "../../../src/upstream/server/ServerClient.ts"
 import { namesOf } from "../../../src/upstream/server/serverDriver.ts"
 import { type ServerOptions, settingsOf } from "../../../src/upstream/server/ServerOptions.ts"
-import type { Driver } from "../../../src/upstream/Upstream.ts"
+import { type Driver, sendsNothing } from "../../../src/upstream/Upstream.ts"
 
 /** Decodes the words of a reply. */
 export const toyDecoder = (): ChunkDecoder => {
@@ -50,7 +50,7 @@ export const makeToyDriver = (exchanges: Exchanges["Service"], options: ServerOp
     name: "toy",
     contract: undefined,
     isAnonymous: false,
-    sends: {},
+    sends: sendsNothing,
     models: settings.furtherModels,
     secrets: client.secrets,
     capabilities: {},
