@@ -133,6 +133,11 @@ const entry = (i: number): UsageEntry => ({
   model: `model ${i % 100}`,
   account: `account ${Math.floor(i / 100)}`,
   style: "chat",
+  app: "none",
+  session: "none",
+  agent: "none",
+  parent: "none",
+  answerer: undefined,
   outcome: "succeeded",
   counted: true,
   ...usage,
@@ -142,6 +147,13 @@ const entry = (i: number): UsageEntry => ({
   queued: 0,
   upstream: 1,
   duration: 2,
+  firstEvent: undefined,
+  cacheWriteTokens: 0,
+  predictedTokens: 0,
+  isCacheMiss: false,
+  cost: undefined,
+  elsewhere: [],
+  wasted: 0n,
   error: undefined
 })
 

@@ -14,7 +14,7 @@ import * as FiberSet from "effect/FiberSet"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { CurrentNotices, type Notices } from "../config/Notices.ts"
-import { type AccountHealth, classify } from "../domain/classifyUpstreamFailure.ts"
+import { type AccountHealth, classify, plainContext } from "../domain/classifyUpstreamFailure.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { MoveCause } from "../domain/warmth.ts"
@@ -29,7 +29,7 @@ const longestTimer = 24 * 3_600_000
 
 /** What the failure of a login or a try says about the account. */
 export const verdictOn = (failure: UpstreamFailure) => {
-  const { health, retryAfter } = classify(failure, { direct: false, mayRefresh: false, shown: false })
+  const { health, retryAfter } = classify(failure, plainContext)
   return { health, retryAfter }
 }
 

@@ -8,7 +8,13 @@ import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
 import { isDirect, type ModelLimits, type Preference, type Stickiness, type TurnMemory } from "../accounts/Lease.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
-import { type Classification, classify, isOfModel, refusesRequest } from "../domain/classifyUpstreamFailure.ts"
+import {
+  type Classification,
+  classify,
+  isOfModel,
+  plainContext,
+  refusesRequest
+} from "../domain/classifyUpstreamFailure.ts"
 import type { Windows } from "../domain/fits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { limitHeadersOf } from "../domain/limitHeaders.ts"
@@ -16,7 +22,7 @@ import type { Route, Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { AnswerHeaders } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
-import type { AttemptSpan } from "./attemptSpan.ts"
+import { type AttemptSpan, untraced } from "./attemptSpan.ts"
 import type { AttemptsRecord } from "./AttemptsRecord.ts"
 import { isFarOfModel } from "./farWait.ts"
 import type { Request } from "./Request.ts"
@@ -31,59 +37,87 @@ export const progressEvery = 5_000
 export const attemptOverdue = () => new UpstreamFailure({ phase: "completion", kind: "timeout" })
 
 /** What the attempts of one kind of request do. One object serves all attempts of a request. */
-export interface AttemptWork<B, A> {
-  readonly caller: Caller
-  readonly request: Request
+export abstract class AttemptWork<B, A> {
+  abstract readonly caller: Caller
+  abstract readonly request: Request
   /** What was asked for. */
-  readonly route: Route
+  abstract readonly route: Route
   /** The conversation that prefers the account which answered it last. */
-  readonly sticky?: Stickiness | undefined
+  readonly sticky: Stickiness | undefined
   /** The accounts that the request prefers before that one. */
-  readonly prefers?: ReadonlyArray<Preference> | undefined
+  readonly prefers: ReadonlyArray<Preference> | undefined
   /** What the turns of its conversation leave to each other. */
-  readonly memory?: TurnMemory | undefined
+  readonly memory: TurnMemory | undefined
+
   /** Whether a target can serve the request. Asked only where the route has several. */
-  readonly canServe: (driver: Driver, target: Target) => boolean
+  abstract canServe(driver: Driver, target: Target): boolean
+
   /** The windows of targets in tokens. Asked only where the route has several. */
-  readonly windowsOf?: (targets: ReadonlyArray<Target>) => Windows
+  windowsOf(targets: ReadonlyArray<Target>): Windows {
+    return targets.map(() => undefined)
+  }
+
   /** The places of the windows that may hold the request; the largest one's if none does. */
-  readonly fitting?: (windows: Windows) => ReadonlyArray<number>
+  fitting(windows: Windows): ReadonlyArray<number> {
+    return windows.map((_, place) => place)
+  }
+
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
-  readonly refuse: (driver: Driver, target: Target) => GatewayError | undefined
-  /** The caller speaks the contract of the driver's server, and sees its codes. */
-  readonly keepsCode?: (driver: Driver, target: Target) => boolean
-  /** Starts the span of an attempt, counted from 1, while tracing is on. Without it, attempts have no spans. */
-  readonly span?: (lease: Lease, target: Target, count: number) => Effect.Effect<AttemptSpan, never, Scope.Scope>
+  abstract refuse(driver: Driver, target: Target): GatewayError | undefined
+
+  /** Whether the caller speaks the contract of the driver's server, and sees its codes. */
+  keepsCode(_driver: Driver, _target: Target): boolean {
+    return false
+  }
+
+  /** Starts the span of an attempt, counted from 1, while tracing is on. */
+  span(_lease: Lease, _target: Target, _count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
+    return Effect.succeed(untraced)
+  }
+
   /**
    * Makes one attempt, up to the point from which failures are not retried; reports to the lease if the account works. `most` is the
    * attempt's time limit in milliseconds.
    */
-  readonly begin: (
+  abstract begin(
     lease: Lease,
     target: Target,
     attempt: Scope.Scope,
     most: number
-  ) => Effect.Effect<B, UpstreamFailure | GatewayError, Scope.Scope>
-  /** True for a request that takes no place in the queue: without a free slot its lease fails immediately. */
-  readonly isImpatient?: boolean
+  ): Effect.Effect<B, UpstreamFailure | GatewayError, Scope.Scope>
+
+  /** Whether the request takes no place in the queue: without a free slot its lease fails immediately. */
+  get isImpatient(): boolean {
+    return false
+  }
+
   /** What its tries may use of budgets. Asked only where an account or an upstream has one. */
-  readonly budgeted?: () => Budgeted
+  abstract budgeted(): Budgeted
+
   /** The next attempt has reserved the most that it can use, so that the server must heed the limit of output. */
-  readonly bounded?: () => void
-  /** True if the request cannot be sent again. */
-  readonly isSpent?: () => boolean
+  bounded(): void {}
+
+  /** Whether the request cannot be sent again. */
+  isSpent(): boolean {
+    return false
+  }
+
   /** The headers of the attempt's newest answer. */
-  readonly heard: () => AnswerHeaders | undefined
+  abstract heard(): AnswerHeaders | undefined
+
   /** The event of the attempt's reply that states the account's quota. */
-  readonly statedQuota?: () => unknown
+  statedQuota(): unknown {
+    return undefined
+  }
+
   /** Makes the result. The attempt's scope holds the lease. */
-  readonly output: (
+  abstract output(
     begun: B,
     lease: Lease,
     attempt: Scope.Closeable,
     span: AttemptSpan,
     words: ServerWords
-  ) => Effect.Effect<A>
+  ): Effect.Effect<A>
 }
 
 /** A model of an upstream, as the pools know it. */
@@ -144,7 +178,7 @@ export class Attempt<B, A> {
         if (modelLimits?.isActive() === true) modelLimits.answered(leaseTarget(target))
         const output = work.output(begun, lease, scope, span, words)
         lease.quotas?.answered(lease.account, target.model.id, deadlines.now() - began)
-        const quota = lease.quotas?.seen(lease.account, stated, target.model.id, undefined, work.statedQuota?.())
+        const quota = lease.quotas?.seen(lease.account, stated, target.model.id, undefined, work.statedQuota())
         return quota?.seconds === undefined || quota.isOfModel
           ? output
           : Effect.andThen(lease.report("rate_limited", quota.seconds), output)
@@ -177,16 +211,16 @@ export class Attempt<B, A> {
     }
     const { account, quotas } = lease
     const { model } = target
-    const quota = quotas?.seen(account, stated, model.id, failure, work.statedQuota?.())
+    const quota = quotas?.seen(account, stated, model.id, failure, work.statedQuota())
     const isModelOut = quota?.isOfModel === true
     const judged = classify(failure, {
+      ...plainContext,
       ...words.naming(lease),
       direct: isDirect(lease),
       mayRefresh: !tried.refreshed.has(lease.account) && lease.driver.capabilities.login !== undefined,
-      shown: false,
       alone: hasOneAccount(choice, lease.upstream),
       keyless: lease.isKeyless,
-      ...(work.keepsCode?.(lease.driver, target) === true ? { keepsCode: true } : {}),
+      keepsCode: work.keepsCode(lease.driver, target),
       resetsIn: quota?.seconds,
       isModelOut,
       passing: words.passing(lease),
@@ -194,7 +228,7 @@ export class Attempt<B, A> {
     })
     const isFar = quota?.seconds === undefined && isFarOfModel(lease, judged)
     // The server may state a later time than that of the window.
-    const isPaused = isFar || (isModelOut && isOfModel(judged, { isModelOut }))
+    const isPaused = isFar || (isModelOut && isOfModel(judged, { isModelOut, keyless: false }))
     if (isPaused && account !== undefined && judged.retryAfter !== undefined) {
       quotas?.pauseModel(account, model.id, judged.retryAfter)
     }

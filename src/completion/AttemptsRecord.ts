@@ -189,7 +189,7 @@ export class AttemptsRecord {
     if (usage !== undefined && soFar?.isBilled !== true) addBilled(stats, usage, true, this.#target)
     this.#unanswered = usage === undefined
       ? undefined
-      : { usage: () => usage, estimated: () => isEstimated, isBilled: true }
+      : { usage: () => usage, estimated: () => isEstimated, promptReported: () => false, isBilled: true }
     stats.soFar = this.#unanswered
   }
 

@@ -79,6 +79,15 @@ const refusedBy = (refusal: GatewayError, stats: RequestStats): Effect.Effect<ne
     return Effect.fail(refusal)
   })
 
+/** What a request is that is made of one reply. */
+export const oneReply = {
+  kept: false,
+  shorter: undefined,
+  replies: 1,
+  isStrict: false,
+  refusal: undefined
+} satisfies Partial<CompletionInput>
+
 /** Runs completions. */
 export class Completion extends Context.Service<Completion, {
   /**
@@ -154,7 +163,7 @@ export class Completion extends Context.Service<Completion, {
       ): Effect.Effect<A, GatewayError> => {
         const { config, request: { held } } = input
         if (!held.add(0)) return Effect.fail(tooMuchHeld)
-        const keepsReply = whole || input.kept === true
+        const keepsReply = whole || input.kept
         const work = new CompletionAttempt(input, {
           startReply,
           sealed,
@@ -224,7 +233,7 @@ export class Completion extends Context.Service<Completion, {
           const next = <A>(asked: Asked, whole: boolean, output: (reply: OpenReply) => Effect.Effect<A>) =>
             Effect.suspend(() => {
               if (count++ > 0) startsNextReply(input.request.stats)
-              return attempted({ ...served, shorter: undefined, ...asked }, whole, output)
+              return attempted({ ...served, ...asked }, whole, output)
             })
           return make({
             stream: (asked) => next(asked, false, streaming),

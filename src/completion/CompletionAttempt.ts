@@ -22,7 +22,7 @@ import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { isWholeFor } from "../domain/VendorFields.ts"
 import type { AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import { type Driver, servingDriver, type SpeaksContracts } from "../upstream/Upstream.ts"
-import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
+import { attemptOverdue, AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import { boundsOf, mostOutput, withLimit } from "./bounds.ts"
 import { CacheWatch, type CacheWatchOptions } from "./CacheWatch.ts"
@@ -106,12 +106,12 @@ const preferencesOf = (
 }
 
 /** The attempts of one completion. */
-export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
+export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
   readonly caller: CompletionInput["caller"]
   readonly request: CompletionInput["request"]
-  readonly sticky: Stickiness | undefined
-  readonly prefers: ReadonlyArray<Preference> | undefined
-  readonly memory: TurnMemory
+  override readonly sticky: Stickiness | undefined
+  override readonly prefers: ReadonlyArray<Preference> | undefined
+  override readonly memory: TurnMemory
   readonly #input: CompletionInput
   readonly #options: CompletionAttemptOptions<A>
   #budget: RequestBudget | undefined
@@ -126,6 +126,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
   #left: ReadonlyArray<string> = []
 
   constructor(input: CompletionInput, options: CompletionAttemptOptions<A>) {
+    super()
     this.#input = input
     this.#options = options
     this.caller = input.caller
@@ -151,11 +152,11 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return input === undefined || reads({ input }, conversation)
   }
 
-  windowsOf(targets: ReadonlyArray<Target>): Windows {
+  override windowsOf(targets: ReadonlyArray<Target>): Windows {
     return windowsOf(this.#input, targets)
   }
 
-  fitting(windows: Windows): ReadonlyArray<number> {
+  override fitting(windows: Windows): ReadonlyArray<number> {
     const { conversation } = this.#input
     return choosesByWindow(this.#input)
       ? fitting(windows, estimateConversation(conversation), outputOf(conversation))
@@ -175,12 +176,12 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return this.refusal = unsent ?? (isJudged ? undefined : toolChoiceFault(conversation))
   }
 
-  keepsCode(driver: Driver, { model }: Target): boolean {
+  override keepsCode(driver: Driver, { model }: Target): boolean {
     const { conversation } = this.#input
     return isWholeFor(conversation, servingDriver(driver, model, conversation, this.#options.deadlines.now()).contract)
   }
 
-  span(lease: Lease, target: Target, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
+  override span(lease: Lease, target: Target, count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
     const { config, conversation, model } = this.#input
     return attemptSpan({
       model,
@@ -212,7 +213,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
       }))
   }
 
-  isSpent(): boolean {
+  override isSpent(): boolean {
     return this.#isCharged
   }
 
@@ -223,7 +224,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return { promptTokens, bounds: (model) => boundsOf(input, model, promptTokens(), driverOf, deadlines.now()) }
   }
 
-  bounded(): void {
+  override bounded(): void {
     this.#isBounded = true
   }
 
@@ -341,7 +342,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     }
     const account = makerOf(lease)
     // The server may have ended the reply immediately, at one of the caller's stop sequences.
-    const mayBeStopped = input.conversation.stop.length > 0 && driver.sends.stop?.(input.conversation) === true
+    const mayBeStopped = input.conversation.stop.length > 0 && driver.sends.stop(input.conversation)
     this.#startNaming(driver)
     const byId = this.#byId(driver, account)
     const readable = byId === undefined ? this.#readable(driver, model, account) : input.conversation
@@ -436,7 +437,7 @@ export class CompletionAttempt<A> implements AttemptWork<Begun, A> {
     return this.#budget?.heard
   }
 
-  statedQuota(): unknown {
+  override statedQuota(): unknown {
     return this.#budget?.statedQuota
   }
 

@@ -20,15 +20,15 @@ export interface CompletionInput {
   /** The configuration when the request started; it holds for the whole request. */
   readonly config: GatewayConfig
   /** The text of a streamed reply stays in memory until its end, for a last frame that repeats it. */
-  readonly kept?: boolean
+  readonly kept: boolean
   /** The conversation that is sent once more if the first one is too long for the model; `undefined` without a shorter one. */
-  readonly shorter?: (() => Conversation | undefined) | undefined
+  readonly shorter: (() => Conversation | undefined) | undefined
   /** The replies that it is made of; 1 unless given. */
-  readonly replies?: number
+  readonly replies: number
   /** A limit of the key is strict: the reply keeps to what is reserved. */
-  readonly isStrict?: boolean
+  readonly isStrict: boolean
   /** The error of a request whose model is the fallback of a limit, if the fallback cannot serve it. */
-  readonly refusal?: GatewayError | undefined
+  readonly refusal: GatewayError | undefined
 }
 
 /** What a reply is made for. */
@@ -48,7 +48,7 @@ export interface CompletionOutput {
   /** The reply's id: the upstream session's. */
   readonly id: string
   /** The account that answers, if its server can store the response; absent for other ones. */
-  readonly maker?: Maker | undefined
+  readonly maker: Maker | undefined
   /** The driver's name; `embedded` for the upstream inside the gateway. */
   readonly driver: string
   /**

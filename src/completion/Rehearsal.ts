@@ -2,7 +2,7 @@
  * A rehearsed request: some of its targets fail as if they had no connection, for this request alone. Nothing is sent to them, and their
  * health, cooling, quotas and usage do not see it.
  */
-import { type Classification, classify, type FailureContext } from "../domain/classifyUpstreamFailure.ts"
+import { type Classification, classify, type FailureContext, plainContext } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { type Target, targetName } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -20,10 +20,8 @@ export interface Rehearsal {
 /** The failure of a rehearsed target of the upstream. It is final, so that each of them fails once. */
 export const rehearsedFailure = (naming: Pick<FailureContext, "hasKey" | "only" | "upstream">): Classification => ({
   ...classify(new UpstreamFailure({ phase: "completion", kind: "transport", cause: { code: "ECONNREFUSED" } }), {
-    ...naming,
-    direct: false,
-    mayRefresh: false,
-    shown: false
+    ...plainContext,
+    ...naming
   }),
   retry: "no"
 })

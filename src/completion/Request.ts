@@ -37,15 +37,15 @@ export interface Request {
   /** `undefined` for a request without an endpoint. */
   readonly style: string | undefined
   /** The protocol of the caller's errors; absent without one. */
-  readonly errorFamily?: ErrorFamily | undefined
+  readonly errorFamily: ErrorFamily | undefined
   /** The headers of the caller's request, by their names in lower case; absent for a request within the process. */
-  readonly callerHeaders?: CallerHeaders | undefined
+  readonly callerHeaders: CallerHeaders | undefined
   /** Id of the caller's key, or a fixed id for callers without one; `none` for an endpoint without callers. */
   readonly key: string
   /** Who calls, as the client says; `undefined` for an endpoint without callers, and for an app. */
   readonly identity: ClientIdentity | undefined
   /** What the request rehearses; absent for any other. */
-  readonly rehearsal?: Rehearsal | undefined
+  readonly rehearsal: Rehearsal | undefined
   /** Its share of the key's running requests from before its admission, while its body arrived. */
   readonly entered: Reserved | undefined
   /** The body's fields by which servers choose another model, or a tier, as far as the body was read. */
@@ -53,7 +53,7 @@ export interface Request {
   /** The body's fields that say how much is made, as far as the body was read. */
   outputs: OutputFields
   /** Characters of the body; absent until it is read, and for a request of an app. */
-  bodyChars?: number
+  bodyChars: number | undefined
   /** The reply's share of `limits.buffered_bytes`; released at the end of the request. */
   readonly held: HeldBytes
   readonly followers: RequestFollowers
@@ -78,7 +78,11 @@ export const startRequest = (
     outputs: {},
     held,
     followers: { recording: undefined, ended: undefined, isCounted: true },
-    stats
+    stats,
+    errorFamily: undefined,
+    callerHeaders: undefined,
+    rehearsal: undefined,
+    bodyChars: undefined
   }
 }
 

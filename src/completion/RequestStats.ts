@@ -32,9 +32,9 @@ export interface TokensSoFar {
   /** True if a figure is an estimate. */
   readonly estimated: () => boolean
   /** True if the upstream has reported the prompt's tokens. */
-  readonly promptReported?: () => boolean
+  readonly promptReported: () => boolean
   /** True if they come from a try that `billed` has. */
-  readonly isBilled?: boolean
+  readonly isBilled: boolean
 }
 
 /** What a try used, which the upstream charges. */

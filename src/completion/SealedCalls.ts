@@ -57,7 +57,7 @@ interface Sealed {
   readonly upstream: string
   readonly fields: JsonFields
   /** Where not every account of the upstream can read them: who can. */
-  readonly maker?: Maker | undefined
+  readonly maker: Maker | undefined
 }
 
 type Listed = readonly [upstream: string, fields: JsonFields, account?: string, organization?: string]
@@ -92,9 +92,9 @@ const isListed = (sealed: SealedText): sealed is Listed => Array.isArray(sealed)
 /** What a node has written; none in the form of another version. */
 const decodeSealed = (text: string): Option.Option<Sealed> =>
   Option.map(readSealed(text), (sealed: SealedText) => {
-    if (!isListed(sealed)) return { upstream: upstreamNamed(undefined), fields: sealed }
+    if (!isListed(sealed)) return { upstream: upstreamNamed(undefined), fields: sealed, maker: undefined }
     const [upstream, fields, account, organization] = sealed
-    return { upstream, fields, ...(account === undefined ? {} : { maker: { upstream, account, organization } }) }
+    return { upstream, fields, maker: account === undefined ? undefined : { upstream, account, organization } }
   })
 
 interface Kept {

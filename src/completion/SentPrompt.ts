@@ -41,6 +41,10 @@ class SentPrompt implements TokensSoFar {
     return true
   }
 
+  promptReported(): boolean {
+    return false
+  }
+
   get isBilled(): boolean {
     return !this.#budget.isSent && this.#before?.isBilled === true
   }
@@ -65,7 +69,7 @@ export const asksAgain = (
   const usage = stats.soFar?.usage()
   if (usage !== undefined) {
     addBilled(stats, usage, true, target)
-    stats.soFar = { usage: () => usage, estimated: () => true, isBilled: true }
+    stats.soFar = { usage: () => usage, estimated: () => true, promptReported: () => false, isBilled: true }
   }
   budget.isSent = false
   countPrompt(stats, budget, promptTokens)
@@ -85,7 +89,7 @@ export const estimateAtEnd = (
     attempt,
     Effect.suspend(() => {
       const { soFar, usage } = stats
-      const isNeeded = usage === undefined && soFar !== undefined && budget.isSent && soFar.promptReported?.() !== true
+      const isNeeded = usage === undefined && soFar !== undefined && budget.isSent && !soFar.promptReported()
       return isNeeded ? estimate : Effect.void
     })
   )

@@ -14,6 +14,7 @@ import type { RequestBudget } from "../upstream/budget.ts"
 import { type FilterOptions, filterText } from "./filterText.ts"
 import { type FinishMachine, finishMachine, type FinishOptions, type UsageSoFar } from "./finishMachine.ts"
 import type { ReplyPart } from "./ReplyPart.ts"
+import type { TokensSoFar } from "./RequestStats.ts"
 import { serializeToolCalls } from "./serializeToolCalls.ts"
 import type { PolicyMachine } from "./toolPolicy.ts"
 
@@ -24,12 +25,15 @@ export interface AssembleOptions extends FilterOptions, FinishOptions {
 }
 
 /** The machine of one reply, with its tokens so far. */
-export interface ReplyMachine extends HoldingMachine<UpstreamEvent, ReplyEvent>, UsageSoFar {
+export interface ReplyMachine
+  extends HoldingMachine<UpstreamEvent, ReplyEvent>, UsageSoFar, Pick<TokensSoFar, "isBilled">
+{
   /** True after `Finish`, when the upstream is no longer needed. */
   readonly finished: () => boolean
 }
 
 class Assembly implements ReplyMachine {
+  readonly isBilled = false
   readonly #order: HoldingMachine<UpstreamEvent, ReplyPart>
   readonly #filter: HoldingMachine<ReplyPart, ReplyPart>
   readonly #finish: FinishMachine

@@ -33,6 +33,7 @@ import {
   nextStep,
   nothingTried,
   type Step,
+  stepTo,
   untriedOf
 } from "./targetChoice.ts"
 import { sharesOf, type TargetShares, type Turn } from "./targetShares.ts"
@@ -83,7 +84,7 @@ const able = <B, A>(
     return target.enabled && driver !== undefined && work.canServe(driver, target)
   })
   if (able.length === 0) return targets
-  if (able.length === 1 || work.windowsOf === undefined || work.fitting === undefined) return able
+  if (able.length === 1) return able
   return work.fitting(work.windowsOf(able)).map((place) => able[place]!)
 }
 
@@ -158,7 +159,7 @@ export class Attempts<B, A> {
       accounts: this.#logins.size === 0
         ? config.accounts
         : config.accounts.filter(({ upstream }) => !this.#logins.has(upstream)),
-      windows: this.#targets.length > 1 ? work.windowsOf?.(this.#targets) : undefined,
+      windows: this.#targets.length > 1 ? work.windowsOf(this.#targets) : undefined,
       alsoOn: route.options.alsoOn,
       // A login is the only one of its caller: its target gets one try.
       isPinned: (caller._tag === "Managed" && caller.target !== undefined) ||
@@ -185,7 +186,7 @@ export class Attempts<B, A> {
     return Effect.suspend(() => {
       const turn = shares.take(this.#targets)
       this.#turn = turn
-      return Effect.onExit(this.#at({ candidates: turn.order }), () => Effect.sync(turn.over))
+      return Effect.onExit(this.#at(stepTo(turn.order)), () => Effect.sync(turn.over))
     })
   }
 
@@ -247,7 +248,7 @@ export class Attempts<B, A> {
 
   /** Milliseconds that the request may go on waiting. */
   get #patience(): number {
-    return this.#work.isImpatient === true
+    return this.#work.isImpatient
       ? 0
       : Math.max(0, this.#options.config.request_timeouts.queue * 1_000 - this.#waited)
   }
@@ -302,11 +303,11 @@ export class Attempts<B, A> {
   #past({ candidates }: Step, later: ReadonlyArray<number>): Effect.Effect<A, GatewayError> {
     this.#count--
     this.#tried = leavingOut(this.#tried, candidates)
-    return this.#at({ candidates: later })
+    return this.#at(stepTo(later))
   }
 
   #leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
-    const { caller, isImpatient = false, memory, prefers, request: { id, rehearsal, style }, route } = this.#work
+    const { caller, isImpatient, memory, prefers, request: { id, rehearsal, style }, route } = this.#work
     // The conversation of a rehearsal stays where it was.
     const sticky = rehearsal === undefined ? this.#work.sticky : undefined
     const { avoid, tries } = this.#tried
@@ -334,10 +335,10 @@ export class Attempts<B, A> {
   /** What the next attempt uses of budgets. A caller's own credential has none. */
   #budgetOf({ _tag }: Caller): TryBudget | undefined {
     const { config } = this.#options
-    const { budgeted, request: { stats }, route } = this.#work
+    const { request: { stats }, route } = this.#work
     return _tag === "Direct" || !hasBudgets(config)
       ? undefined
-      : new TryBudget(config, route, stats, budgeted?.call(this.#work) ?? { promptTokens: () => 0 })
+      : new TryBudget(config, route, stats, this.#work.budgeted())
   }
 
   /** The targets that the configuration in effect still has. */
@@ -413,7 +414,7 @@ export class Attempts<B, A> {
     this.#turn?.servedBy(target)
     record.called(lease, target, isOnOther ? "failovers" : step.counts, began)
     if (this.#budget !== undefined) this.#budget.target = target
-    if (this.#budget?.isStrict === true) work.bounded?.()
+    if (this.#budget?.isStrict === true) work.bounded()
     const left = Math.max(1, config.request_timeouts.attempts * 1000 - this.#spent)
     const attempt = new Attempt(
       work,
@@ -439,7 +440,7 @@ export class Attempts<B, A> {
         this.#tried = this.#logins.has(target.upstream) ? leavingOut(failed, [index]) : failed
         return this.#next(failure, lease.account, failure.error)
       })
-    return traced && work.span !== undefined
+    return traced
       ? Effect.flatMap(Scope.provide(work.span(lease, target, this.#count), scope), run)
       : run(untraced)
   }
@@ -458,7 +459,7 @@ export class Attempts<B, A> {
     const last = this.#tried.tries.at(-1)
     if (last !== undefined) return this.#next(last.failure, undefined, refused)
     const candidates = untriedOf(this.#choice, this.#tried)
-    return candidates.length === 0 ? Effect.fail(refused) : this.#at({ candidates })
+    return candidates.length === 0 ? Effect.fail(refused) : this.#at(stepTo(candidates))
   }
 
   /** The next attempt after a failure on an account, or on none. Without one, the request fails with what its tries say, or else `error`. */
@@ -467,7 +468,7 @@ export class Attempts<B, A> {
     account: string | undefined,
     error: GatewayError
   ): Effect.Effect<A, GatewayError> {
-    const isOver = this.#work.isSpent?.() === true ||
+    const isOver = this.#work.isSpent() ||
       this.#spent >= this.#options.config.request_timeouts.attempts * 1000
     const next = isOver ? undefined : nextStep(this.#choice, this.#tried, failure, account)
     if (next === undefined) {

@@ -60,7 +60,7 @@ const wordsOf = ({ serverFields, vendorFields }: Conversation): Record<string, s
 
 /** Whether a driver sends the limit of output of a conversation. */
 const sendsLimit = ({ contract, sends }: Driver, { model }: Target, conversation: Conversation): boolean =>
-  sends.sampling?.("maxTokens", model, conversation) === true ||
+  sends.sampling("maxTokens", model, conversation) ||
   (sends.leastOutput !== undefined && !isWholeFor(conversation, contract))
 
 /** The tokens of output that a driver asks for at most, for a conversation with a limit. A request of several replies has a summary. */

@@ -52,7 +52,8 @@ export const countUpstream = (
             () => Effect.succeed(undefined)
           ),
       // An estimate serves as well, so that a count takes no place in the queue.
-      isImpatient: true
+      isImpatient: true,
+      promptTokens: undefined
     }),
     hasNoSlot,
     () => Effect.succeed(undefined)

@@ -24,9 +24,9 @@ interface EmbedInput {
   readonly inputs: ReadonlyArray<string | ReadonlyArray<number>>
   readonly dimensions: number | undefined
   /** The vendor's own fields of each input. */
-  readonly own?: VendorInputs | undefined
+  readonly own: VendorInputs | undefined
   /** Fields of the caller's body for the server. */
-  readonly fields?: ServerFields | undefined
+  readonly fields: ServerFields | undefined
   readonly request: Request
   /** Estimates the tokens of the inputs. */
   readonly estimate: Effect.Effect<number>
@@ -109,6 +109,7 @@ export const embedUpstream = (
           return reply
         }
       ),
+    isImpatient: false,
     promptTokens: Effect.map(estimate, (tokens) => estimated = tokens)
   })
   return Effect.map(called, ({ tokens, vectors }) => ({ vectors, promptTokens: tokens ?? estimated }))

@@ -15,7 +15,7 @@ import type { MonotonicSource } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { type AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
-import { attemptOverdue, type AttemptWork } from "./Attempt.ts"
+import { attemptOverdue, AttemptWork } from "./Attempt.ts"
 import { Attempts } from "./attempts.ts"
 import type { Request } from "./Request.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
@@ -39,12 +39,12 @@ interface LeasedCall<A> {
     budget: RequestBudget
   ) => Effect.Effect<A, UpstreamFailure>
   /** Fails immediately without a free slot. */
-  readonly isImpatient?: boolean
-  /** Estimates the tokens of the prompt; absent for a call that uses none. */
-  readonly promptTokens?: Effect.Effect<number> | undefined
+  readonly isImpatient: boolean
+  /** Estimates the tokens of the prompt; `undefined` for a call that uses none. */
+  readonly promptTokens: Effect.Effect<number> | undefined
 }
 
-class CallAttempt<A> implements AttemptWork<A, A> {
+class CallAttempt<A> extends AttemptWork<A, A> {
   readonly caller: Caller
   readonly request: Request
   readonly #input: LeasedCall<A>
@@ -54,6 +54,7 @@ class CallAttempt<A> implements AttemptWork<A, A> {
   #tokens: number
 
   constructor(input: LeasedCall<A>, deadlines: Deadlines["Service"], clock: MonotonicSource, tokens: number) {
+    super()
     this.#input = input
     this.#tokens = tokens
     this.#deadlines = deadlines
@@ -66,8 +67,8 @@ class CallAttempt<A> implements AttemptWork<A, A> {
     return this.#input.model
   }
 
-  get isImpatient(): boolean {
-    return this.#input.isImpatient === true
+  override get isImpatient(): boolean {
+    return this.#input.isImpatient
   }
 
   canServe(driver: Driver): boolean {

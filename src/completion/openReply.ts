@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
 import { isDirect } from "../accounts/Lease.ts"
-import { classify } from "../domain/classifyUpstreamFailure.ts"
+import { classify, plainContext } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
 import { CallArguments, ReasoningDelta, type ReplyEvent, type ReplyExtra, TextDelta } from "../domain/ReplyEvent.ts"
@@ -103,9 +103,9 @@ export const brokenOff = (
   const { isKeyless: keyless } = lease
   const passing = words.passing(lease)
   const judged = classify(failure, {
+    ...plainContext,
     ...words.naming(lease),
     direct: isDirect(lease),
-    mayRefresh: false,
     shown: true,
     keyless,
     passing,

@@ -18,7 +18,7 @@ import { placeOfUpstream } from "../domain/upstreamNames.ts"
 import type { Captures } from "../recordings/Captures.ts"
 import type { AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import type { Driver, RelayedBody, RelayedReply } from "../upstream/Upstream.ts"
-import { attemptOverdue, type AttemptWork, progressEvery } from "./Attempt.ts"
+import { attemptOverdue, AttemptWork, progressEvery } from "./Attempt.ts"
 import { Attempts } from "./attempts.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
 import { brokenOff } from "./openReply.ts"
@@ -32,11 +32,11 @@ export interface RelayedSource {
   /** The body with the server's name of the model. */
   readonly body: (model: string) => RelayedBody
   /** Bytes of a body that can be sent only once have left. */
-  readonly isSpent?: boolean
+  readonly isSpent: boolean
   /** Bytes that have left so far. */
-  readonly sent?: number
+  readonly sent: number
   /** The body is not sent again. */
-  readonly release?: () => void
+  readonly release: () => void
 }
 
 /** A relayed request. */
@@ -82,7 +82,7 @@ export const notRelayed = (driver: string, path: string, upstream: string): Gate
   )
 
 /** The attempts of one relayed request. */
-class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
+class RelayAttempt extends AttemptWork<RelayedReply, OpenRelayed> {
   readonly caller: Caller
   readonly request: Request
   readonly #input: RelayInput
@@ -91,6 +91,7 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
   #isBounded = false
 
   constructor(input: RelayInput, services: RelayServices) {
+    super()
     this.#input = input
     this.#services = services
     this.caller = input.caller
@@ -114,12 +115,12 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
     return { promptTokens: () => promptTokens, bounds }
   }
 
-  bounded(): void {
+  override bounded(): void {
     this.#isBounded = true
   }
 
-  isSpent(): boolean {
-    return this.#input.source.isSpent === true
+  override isSpent(): boolean {
+    return this.#input.source.isSpent
   }
 
   begin(
@@ -152,14 +153,14 @@ class RelayAttempt implements AttemptWork<RelayedReply, OpenRelayed> {
         attempt
       ))
     const reply = withDeadline(relayed, deadlines, most, attemptOverdue, () => {
-      const isGrowing = (source.sent ?? 0) > sent
-      sent = source.sent ?? 0
+      const isGrowing = source.sent > sent
+      sent = source.sent
       return isGrowing ? progressEvery : 0
     })
     return Effect.flatMap(reply, (reply) => {
       request.stats.firstEventAt = deadlines.now()
       request.followers.recording?.progressed()
-      source.release?.()
+      source.release()
       return Effect.as(lease.report(undefined, undefined), reply)
     })
   }

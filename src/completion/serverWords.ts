@@ -50,8 +50,12 @@ export class ServerWords {
 
   /** The upstream's name for messages, and whether the caller has a key. */
   naming({ upstream }: Pick<Lease, "upstream">): Pick<FailureContext, "hasKey" | "only" | "upstream"> {
-    const hasKey = this.#hasKey
-    return this.#config.route_table.showsUpstreams ? { upstream, hasKey } : { only: upstream, hasKey }
+    const isShown = this.#config.route_table.showsUpstreams
+    return {
+      upstream: isShown ? upstream : undefined,
+      only: isShown ? undefined : upstream,
+      hasKey: this.#hasKey
+    }
   }
 
   /** How an error of the lease's server may reach the caller; `undefined` if the caller gets the gateway's own. */

@@ -11,7 +11,7 @@ import { isDirect } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { contracts } from "../contracts/contracts.ts"
-import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
+import { type Conversation, Text, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
@@ -89,10 +89,7 @@ const callIds = () => {
 
 const withReminder = (conversation: Conversation): Conversation => ({
   ...conversation,
-  turns: [...conversation.turns, {
-    role: "system",
-    parts: [{ _tag: "Text", text: reminder(conversation.toolChoice) }]
-  }]
+  turns: [...conversation.turns, { role: "system", parts: [Text(reminder(conversation.toolChoice))] }]
 })
 
 /** True if a chunk reports the prompt's tokens. */

@@ -18,7 +18,7 @@ export interface Choice {
   /** The upstream of each target, in order. */
   readonly upstreams: ReadonlyArray<string>
   /** The windows of the models of the targets, as far as they are known. */
-  readonly windows?: Windows | undefined
+  readonly windows: Windows | undefined
   /** The accounts when the request started. */
   readonly accounts: ReadonlyArray<Pick<Account, "disabled" | "identity" | "upstream">>
   readonly alsoOn: ReadonlyArray<AlsoOn>
@@ -52,11 +52,11 @@ export interface Step {
   /** Indices of targets in order of preference. */
   readonly candidates: ReadonlyArray<number>
   /** The account to lease again, after its token was replaced. */
-  readonly stay?: string | undefined
-  /** What the attempt counts as, unless it goes to another target, which is a failover. */
-  readonly counts?: "failovers" | "retries"
-  /** The number of the retry, from 1, before which the request waits. */
-  readonly pauses?: number
+  readonly stay: string | undefined
+  /** What the attempt counts as, unless it goes to another target, which is a failover; `undefined` for the first one. */
+  readonly counts: "failovers" | "retries" | undefined
+  /** The number of the retry, from 1, before which the request waits; `undefined` if it does not wait. */
+  readonly pauses: number | undefined
 }
 
 /** A step after a failure, and what the request has tried then. */
@@ -65,7 +65,15 @@ interface Next {
   readonly tried: Tried
 }
 
-export const firstStep = ({ upstreams }: Choice): Step => ({ candidates: upstreams.map((_, index) => index) })
+/** A step to targets, as the first one and those to other candidates are. */
+export const stepTo = (candidates: ReadonlyArray<number>): Step => ({
+  candidates,
+  stay: undefined,
+  counts: undefined,
+  pauses: undefined
+})
+
+export const firstStep = ({ upstreams }: Choice): Step => stepTo(upstreams.map((_, index) => index))
 
 export const failedAt = (tried: Tried, target: number, failure: Classification): Tried => ({
   ...tried,
@@ -129,7 +137,7 @@ export const nextStep = (
   if (next._tag === "end") return undefined
   if (next._tag === "refresh") {
     return {
-      step: { candidates: [next.target], stay: account },
+      step: { ...stepTo([next.target]), stay: account },
       tried: { ...tried, refreshed: new Set([...tried.refreshed, account]) }
     }
   }
@@ -140,12 +148,12 @@ export const nextStep = (
   if (isRepeated || isTriedAgain) {
     const retries = tried.retries + 1
     return {
-      step: { candidates, counts: "retries", ...(failure.health === "none" ? { pauses: retries } : {}) },
+      step: { ...stepTo(candidates), counts: "retries", pauses: failure.health === "none" ? retries : undefined },
       tried: { ...tried, retries }
     }
   }
   return {
-    step: { candidates, counts: "failovers" },
+    step: { ...stepTo(candidates), counts: "failovers" },
     tried: account === undefined ? tried : { ...tried, avoid: new Set([...tried.avoid, account]) }
   }
 }

@@ -13,7 +13,7 @@ import type { VendorInputs } from "../domain/Embeddings.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import { isWholeFor } from "../domain/VendorFields.ts"
-import type { Driver, Sends } from "../upstream/Upstream.ts"
+import { type Driver, type Sends, sendsNothing } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -52,29 +52,27 @@ const noteUnsampled = (
   const { leastOutput = 0 } = sends
   const words = wordsOf(style)
   for (const key of limitKeys) {
-    if ((sampling[key] ?? Infinity) >= leastOutput || sends.sampling?.(key, model, conversation) === true) continue
+    if ((sampling[key] ?? Infinity) >= leastOutput || sends.sampling(key, model, conversation)) continue
     noteIgnored(stats, words.limitPath(key))
   }
   for (const key of samplingKeys) {
-    if (sampling[key] === undefined || sends.sampling?.(key, model, conversation) === true) continue
+    if (sampling[key] === undefined || sends.sampling(key, model, conversation)) continue
     noteIgnored(stats, words.samplingPath(key, samplingFields[key]))
   }
 }
-
-const all = () => true
 
 /** What a driver sends. */
 type Sending = Pick<Driver, "contract" | "sends">
 
 /** Stands for the driver where nothing is sent. */
-export const sendsNothing: Sending = { contract: undefined, sends: {} }
+export const noDriver: Sending = { contract: undefined, sends: sendsNothing }
 
 /** Tells which vendor fields of a contract the driver sends; `undefined` for those of other contracts. */
 const sendsOf = (
   { contract, sends }: Sending,
   bodyVendorFields: BodyVendorFields | undefined
-): Sends["vendorFields"] =>
-  bodyVendorFields !== undefined && bodyVendorFields.vendor === contract ? sends.vendorFields ?? all : undefined
+): Sends["vendorFields"] | undefined =>
+  bodyVendorFields !== undefined && bodyVendorFields.vendor === contract ? sends.vendorFields : undefined
 
 /** Notes the fields that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUnpassed = (
@@ -87,7 +85,7 @@ export const noteUnpassed = (
   const { paths } = wordsOf(style)
   for (const name of Object.keys(fields)) {
     const said = paths.get(name) ?? name
-    if (sends.fields?.(name, conversation) === true || sendsVendorFields?.(said.split(".", 1)[0]!, "") === true) {
+    if (sends.fields(name, conversation) || sendsVendorFields?.(said.split(".", 1)[0]!, "") === true) {
       continue
     }
     if (isRequired(name)) return invalidRequest(`${name}: the upstream makes replies of text only`, name)
@@ -110,7 +108,7 @@ export const noteUnsaidThinking = (
   stats: Pick<RequestStats, "ignored" | "ignoredMore">,
   conversation?: Conversation
 ): void => {
-  if (sends.thinking?.(model, thinking, conversation) === true) return
+  if (sends.thinking(model, thinking, conversation)) return
   for (const field of thinking.fields ?? []) noteIgnored(stats, field)
 }
 
@@ -121,7 +119,7 @@ export const noteUnsaidThinking = (
 export const noteUnsentFields = (
   conversation: Conversation,
   request: Request,
-  driver: Sending = sendsNothing
+  driver: Sending = noDriver
 ): GatewayError | undefined => {
   const { bodyVendorFields, serverFields, untranslated } = conversation
   const sends = sendsOf(driver, bodyVendorFields)

@@ -13,7 +13,7 @@ import type { VendorFields } from "./VendorFields.ts"
 export interface TextPart {
   readonly _tag: "Text"
   readonly text: string
-  readonly vendorFields?: VendorFields | undefined
+  readonly vendorFields: VendorFields | undefined
 }
 
 /** An image: a URL, or Base64 data with its media type. */
@@ -24,7 +24,7 @@ export interface ImagePart {
   readonly mediaType: string | undefined
   /** `low`, `high` or `auto`, if the caller set it. */
   readonly detail: string | undefined
-  readonly vendorFields?: VendorFields | undefined
+  readonly vendorFields: VendorFields | undefined
 }
 
 /** A file, audio clip or video: a URL, an id at the vendor, or Base64 data. */
@@ -36,14 +36,14 @@ export interface FilePart {
   readonly id: string | undefined
   readonly data: string | undefined
   readonly mediaType: string | undefined
-  readonly vendorFields?: VendorFields | undefined
+  readonly vendorFields: VendorFields | undefined
 }
 
 /** Reasoning of an earlier assistant turn, sent back by the caller. */
 export interface ReasoningPart {
   readonly _tag: "Reasoning"
   readonly text: string
-  readonly vendorFields?: VendorFields | undefined
+  readonly vendorFields: VendorFields | undefined
 }
 
 /** An earlier tool call of the assistant. `arguments` is JSON text as the caller sent it. */
@@ -56,8 +56,8 @@ export interface CallPart {
    * What only the upstream reads of the call, as an OpenAI-compatible server writes it: fields of the call, and
    * `reasoning_details` of its message.
    */
-  readonly sealed?: { readonly [field: string]: Json } | undefined
-  readonly vendorFields?: VendorFields | undefined
+  readonly sealed: { readonly [field: string]: Json } | undefined
+  readonly vendorFields: VendorFields | undefined
 }
 
 /** A tool's result. `name` is the name of the call with this id, if known. */
@@ -66,10 +66,10 @@ export interface ResultPart {
   readonly callId: string
   readonly name: string | undefined
   /** The caller's own message has the name, as those of chat completions may. */
-  readonly isNamed?: boolean | undefined
+  readonly isNamed: true | undefined
   readonly content: ReadonlyArray<TextPart | ImagePart | FilePart>
   readonly isError: boolean
-  readonly vendorFields?: VendorFields | undefined
+  readonly vendorFields: VendorFields | undefined
 }
 
 export type Part = TextPart | ImagePart | FilePart | ReasoningPart | CallPart | ResultPart
@@ -109,29 +109,29 @@ export const toolChoiceWords = { Auto: "auto", None: "none", Required: "required
 
 /** The caller's sampling fields, in the upstream's units, without the gateway's defaults. */
 export interface Sampling {
-  readonly temperature?: number | undefined
-  readonly topP?: number | undefined
-  readonly topK?: number | undefined
-  readonly maxTokens?: number | undefined
+  readonly temperature: number | undefined
+  readonly topP: number | undefined
+  readonly topK: number | undefined
+  readonly maxTokens: number | undefined
   /** The newer limit, which includes reasoning. */
-  readonly maxCompletionTokens?: number | undefined
-  readonly seed?: number | undefined
-  readonly presencePenalty?: number | undefined
-  readonly frequencyPenalty?: number | undefined
-  readonly logitBias?: { readonly [token: string]: number } | undefined
+  readonly maxCompletionTokens: number | undefined
+  readonly seed: number | undefined
+  readonly presencePenalty: number | undefined
+  readonly frequencyPenalty: number | undefined
+  readonly logitBias: { readonly [token: string]: number } | undefined
 }
 
 /** A contract's field of each sampling parameter; `undefined` for one that it does not have. A new parameter needs an entry in each contract. */
-export type SamplingNames = { readonly [Name in keyof Required<Sampling>]: string | undefined }
+export type SamplingNames = { readonly [Name in keyof Sampling]: string | undefined }
 
 /** Whether and how much the model should think, as the caller said. */
 export interface Thinking {
   readonly mode: "auto" | "on" | "off"
-  readonly effort?: string
+  readonly effort: string | undefined
   /** Tokens. */
-  readonly budget?: number
-  /** Paths of the vendor's fields that say it; absent if only fields of servers do. */
-  readonly fields?: ReadonlyArray<string>
+  readonly budget: number | undefined
+  /** Paths of the vendor's fields that say it; `undefined` if only fields of servers do. */
+  readonly fields: ReadonlyArray<string> | undefined
 }
 
 /** The fields in which servers read about thinking. Callers of every style may send them. */
@@ -180,21 +180,52 @@ export interface Conversation {
   readonly stop: ReadonlyArray<string>
   readonly sampling: Sampling
   readonly output: StructuredOutput | undefined
-  /** Absent: the caller said nothing. */
-  readonly thinking?: Thinking
+  /** `undefined`: the caller said nothing. */
+  readonly thinking: Thinking | undefined
   /** Fields of the request that belong to its vendor's contract and are not modelled. */
-  readonly vendorFields?: VendorFields | undefined
+  readonly vendorFields: VendorFields | undefined
   /** Tools that the vendor's own servers run, whole. */
-  readonly vendorTools?: ReadonlyArray<VendorTool> | undefined
+  readonly vendorTools: ReadonlyArray<VendorTool> | undefined
   /** What only a driver that sends the request as its caller wrote it has a place for. */
-  readonly untranslated?: Untranslated
+  readonly untranslated: Untranslated | undefined
   /** All vendor fields of the request, for the report of those that are not sent. */
-  readonly bodyVendorFields?: BodyVendorFields
+  readonly bodyVendorFields: BodyVendorFields | undefined
   /** Top-level fields of the caller's body that its family's contract does not have, for a driver of the openai family. */
-  readonly serverFields?: { readonly [name: string]: Json }
+  readonly serverFields: { readonly [name: string]: Json } | undefined
 }
 
-export const Text = (text: string): TextPart => ({ _tag: "Text", text })
+export const Text = (text: string): TextPart => ({ _tag: "Text", text, vendorFields: undefined })
+export const Reasoning = (text: string): ReasoningPart => ({ _tag: "Reasoning", text, vendorFields: undefined })
+
+/** The sampling of a request that says nothing of it. */
+export const noSampling: Sampling = {
+  temperature: undefined,
+  topP: undefined,
+  topK: undefined,
+  maxTokens: undefined,
+  maxCompletionTokens: undefined,
+  seed: undefined,
+  presencePenalty: undefined,
+  frequencyPenalty: undefined,
+  logitBias: undefined
+}
+
+/** A conversation that says nothing, as requests without any field do. */
+export const plainConversation: Conversation = {
+  turns: [],
+  tools: [],
+  toolChoice: { _tag: "Auto" },
+  parallelToolCalls: true,
+  stop: [],
+  sampling: noSampling,
+  output: undefined,
+  thinking: undefined,
+  vendorFields: undefined,
+  vendorTools: undefined,
+  untranslated: undefined,
+  bodyVendorFields: undefined,
+  serverFields: undefined
+}
 
 /** The element with its vendor fields, if it has any. */
 export const withVendorFields = <A extends object>(element: A, vendorFields: VendorFields | undefined): A =>

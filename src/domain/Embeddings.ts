@@ -25,7 +25,7 @@ export interface EmbeddingsInput {
   /** `undefined` is the default of the model. */
   readonly dimensions: number | undefined
   /** The vendor's own fields of each input, for a driver of the family. */
-  readonly own?: VendorInputs | undefined
+  readonly own: VendorInputs | undefined
 }
 
 /** A vector for each input, in their order. */

@@ -68,23 +68,23 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   /** The request's field that caused the error, as the caller wrote it (`messages[0].content`). */
   param: Schema.NullOr(Schema.String),
   /** `Retry-After`, in whole seconds. */
-  retryAfter: Schema.optionalKey(Schema.Number),
+  retryAfter: Schema.optional(Schema.Number),
   /** All faults of a rejected configuration. */
-  faults: Schema.optionalKey(Schema.Array(ErrorFault)),
+  faults: Schema.optional(Schema.Array(ErrorFault)),
   /** The path of the request is what names nothing: the status belongs to `not_found`. */
-  inPath: Schema.optionalKey(Schema.Literal(true)),
+  inPath: Schema.optional(Schema.Literal(true)),
   /** Milliseconds of a server's `retry-after-ms`. */
-  retryAfterMs: Schema.optionalKey(Schema.Number),
+  retryAfterMs: Schema.optional(Schema.Number),
   /** Overrides `retry` of the table. */
-  retry: Schema.optionalKey(Schema.Boolean),
+  retry: Schema.optional(Schema.Boolean),
   /** The `x-should-retry` of a server, which callers get as it is. */
-  serverRetry: Schema.optionalKey(Schema.Boolean),
+  serverRetry: Schema.optional(Schema.Boolean),
   /** Why the upstream failed, for the log; not sent to callers. */
-  cause: Schema.optionalKey(FailureCause),
+  cause: Schema.optional(FailureCause),
   /** The code of a server that speaks the caller's contract, which the caller sees in place of `code`. */
-  serverCode: Schema.optionalKey(Schema.String),
+  serverCode: Schema.optional(Schema.String),
   /** The error of a server of the caller's protocol, which the caller gets in place of this one. */
-  passed: Schema.optionalKey(Schema.declare(isPassed))
+  passed: Schema.optional(Schema.declare(isPassed))
 }) {
   /** The HTTP status of the response. */
   get status(): number {
@@ -105,37 +105,15 @@ export class GatewayError extends Schema.TaggedError<GatewayError>()("GatewayErr
   }
 }
 
+/** What an error may have beside its code and its message. */
+type ErrorDetails = Omit<ConstructorParameters<typeof GatewayError>[0], "code" | "message" | "param">
+
 /** Creates an error; `param` names the field that caused it. */
 export const gatewayError = (
   code: ErrorCode,
   message: string,
-  options?: {
-    readonly param?: string | undefined
-    readonly retryAfter?: number | undefined
-    readonly faults?: ReadonlyArray<typeof ErrorFault.Type> | undefined
-    readonly inPath?: true | undefined
-    readonly retry?: boolean | undefined
-    readonly cause?: FailureCause | undefined
-    readonly retryAfterMs?: number | undefined
-    readonly serverRetry?: boolean | undefined
-    readonly serverCode?: string | undefined
-    readonly passed?: PassedError | undefined
-  }
-): GatewayError =>
-  new GatewayError({
-    code,
-    message,
-    param: options?.param ?? null,
-    ...(options?.retryAfter === undefined ? {} : { retryAfter: options.retryAfter }),
-    ...(options?.faults === undefined ? {} : { faults: options.faults }),
-    ...(options?.inPath === undefined ? {} : { inPath: options.inPath }),
-    ...(options?.retry === undefined ? {} : { retry: options.retry }),
-    ...(options?.cause === undefined ? {} : { cause: options.cause }),
-    ...(options?.retryAfterMs === undefined ? {} : { retryAfterMs: options.retryAfterMs }),
-    ...(options?.serverRetry === undefined ? {} : { serverRetry: options.serverRetry }),
-    ...(options?.serverCode === undefined ? {} : { serverCode: options.serverCode }),
-    ...(options?.passed === undefined ? {} : { passed: options.passed })
-  })
+  details?: ErrorDetails & { readonly param?: string | undefined }
+): GatewayError => new GatewayError({ ...details, code, message, param: details?.param ?? null })
 
 /** The message for operators, with the setting that a caller's text does not name. */
 export const operatorMessage = ({ cause, message }: GatewayError): string =>

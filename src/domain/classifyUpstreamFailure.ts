@@ -42,32 +42,49 @@ export type AccountHealth = "none" | "refused_login" | "suspended" | "rate_limit
 
 /** Facts about the attempt that failed. */
 export interface FailureContext {
-  /** The upstream's name, for the message; absent where there is only one. */
-  readonly upstream?: string | undefined
+  /** The upstream's name, for the message; `undefined` where there is only one. */
+  readonly upstream: string | undefined
   /** The name of the only upstream, for the message of a failed connection: that names the server which is down. */
-  readonly only?: string | undefined
+  readonly only: string | undefined
   /** The credential is the caller's own token: no refresh, no other account. */
   readonly direct: boolean
-  /** The caller has a key beside that token: the request may go on to other targets. */
-  readonly hasKey?: boolean
+  /** The caller has a key beside that token: the request may go on to other targets. `undefined` where no caller matters. */
+  readonly hasKey: boolean | undefined
   /** The account may still fetch a fresh token for this request. */
   readonly mayRefresh: boolean
   /** A frame of the reply was sent to the client. */
   readonly shown: boolean
   /** No other account exists: a retry sends the same request to the same server. */
-  readonly alone?: boolean
+  readonly alone: boolean
   /** The upstream needs no account: a limit of its rate is one of the model, and its other models go on. */
-  readonly keyless?: boolean
+  readonly keyless: boolean
   /** The caller speaks the server's contract, and knows its codes. */
-  readonly keepsCode?: boolean
-  /** How the server's error may reach the caller; absent if the caller gets the gateway's own errors alone. */
-  readonly passing?: Passing | undefined
+  readonly keepsCode: boolean
+  /** How the server's error may reach the caller; `undefined` if the caller gets the gateway's own errors alone. */
+  readonly passing: Passing | undefined
   /** Seconds until the latest reset of what the answer says is used up of the account's quota. */
-  readonly resetsIn?: number | undefined
+  readonly resetsIn: number | undefined
   /** Only the model that was asked is used up: the account serves its other models. */
-  readonly isModelOut?: boolean
+  readonly isModelOut: boolean
   /** Secrets that were sent to the upstream; its message is quoted without them. */
-  readonly secrets?: ReadonlyArray<string>
+  readonly secrets: ReadonlyArray<string>
+}
+
+/** A first try on one of several accounts, with nothing to hide. */
+export const plainContext: FailureContext = {
+  upstream: undefined,
+  only: undefined,
+  direct: false,
+  hasKey: undefined,
+  mayRefresh: false,
+  shown: false,
+  alone: false,
+  keyless: false,
+  keepsCode: false,
+  passing: undefined,
+  resetsIn: undefined,
+  isModelOut: false,
+  secrets: []
 }
 
 /** The judgement on a failure. */
@@ -440,7 +457,7 @@ export const rules: ReadonlyArray<Rule> = [
   {
     class: "timed_out",
     when: (failure, context) =>
-      timedOut(failure) && failure.isWhole !== true && context.alone === true && mayHaveArrived(failure),
+      timedOut(failure) && failure.isWhole !== true && context.alone && mayHaveArrived(failure),
     retry: "no",
     next: "target",
     code: "upstream_timeout",
@@ -576,8 +593,7 @@ const happened = (rule: Rule, failure: UpstreamFailure, { only, secrets, upstrea
 export const isOfModel = (
   failure: { readonly class: FailureClass },
   { isModelOut, keyless }: Pick<FailureContext, "isModelOut" | "keyless">
-): boolean =>
-  (keyless === true && failure.class === "rate_limited") || (isModelOut === true && limits.has(failure.class))
+): boolean => (keyless && failure.class === "rate_limited") || (isModelOut && limits.has(failure.class))
 
 /** A caller's own token has no other account, and a login beside a key may have other targets. */
 const nextOf = ({ next }: Rule, { direct, hasKey, shown }: FailureContext): Next =>
@@ -605,7 +621,7 @@ export const classify = (failure: UpstreamFailure, context: FailureContext): Cla
       retryAfterMs: (stated ?? 0) > Math.max(1, failure.retryAfter ?? 0) ? undefined : failure.retryAfterMs,
       // Of an account that is refused, the server cannot know whether another one serves.
       serverRetry: !context.direct && isOfAccount(rule) ? undefined : failure.shouldRetry,
-      serverCode: context.keepsCode === true ? failure.serverCode : undefined,
+      serverCode: context.keepsCode ? failure.serverCode : undefined,
       passed: passedError(failure, rule.class, status, context.passing),
       cause: causeWith(failure, context.secrets)
     }),

@@ -48,9 +48,9 @@ export interface TriedRequest {
   /** The request is pinned to an account: no other account or target serves it. */
   readonly isPinned: boolean
   /** The windows of the targets, in tokens; `undefined` for an unknown one. */
-  readonly windows?: Windows | undefined
+  readonly windows: Windows | undefined
   /** Targets that have no account for the request at present, or cannot serve it. */
-  readonly out?: ReadonlySet<number> | undefined
+  readonly out: ReadonlySet<number> | undefined
 }
 
 /**

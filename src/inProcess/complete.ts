@@ -6,12 +6,12 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
-import { Completion, type CompletionInput, type CompletionOutput } from "../completion/Completion.ts"
+import { Completion, type CompletionInput, type CompletionOutput, oneReply } from "../completion/Completion.ts"
 import { beginRequest } from "../completion/Request.ts"
 import { CurrentRequestWatch } from "../completion/RequestStats.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { type Conversation, Text } from "../domain/Conversation.ts"
+import { type Conversation, noSampling, plainConversation, type Sampling, Text } from "../domain/Conversation.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { type Reply, replyOf } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
@@ -19,8 +19,13 @@ import { resolveRoute, routeNotFound } from "../domain/routes.ts"
 import { RequestMetrics } from "../server/observability/requestMetrics.ts"
 import { embeddedKey } from "../usage/UsageEntry.ts"
 
+/** The sampling of a request of an app, which names what it sets alone. */
+interface GivenSampling {
+  readonly sampling: Partial<Sampling>
+}
+
 /** A completion request. Omitted fields of the conversation have the defaults of an HTTP request. */
-export interface InProcessRequest extends Partial<Omit<Conversation, "turns">> {
+export interface InProcessRequest extends Partial<Omit<Conversation, "turns" | "sampling"> & GivenSampling> {
   /** A native id, an alias, or a name of a well-known family. */
   readonly model: string
   /** The turns so far, or the text of one user message. */
@@ -37,13 +42,14 @@ export interface InProcessReply extends Reply {
 const owner = "in-process"
 const pooled: Caller = { _tag: "Managed", owner, target: undefined }
 
-const conversationOf = ({ caller: _, model: _model, prompt, ...rest }: InProcessRequest): Conversation => ({
+const conversationOf = ({ prompt, sampling, ...rest }: InProcessRequest): Conversation => ({
+  ...plainConversation,
   turns: typeof prompt === "string" ? [{ role: "user", parts: [Text(prompt)] }] : prompt,
   tools: rest.tools ?? [],
-  toolChoice: rest.toolChoice ?? { _tag: "Auto" },
+  toolChoice: rest.toolChoice ?? plainConversation.toolChoice,
   parallelToolCalls: rest.parallelToolCalls ?? true,
   stop: rest.stop ?? [],
-  sampling: rest.sampling ?? {},
+  sampling: { ...noSampling, ...sampling },
   output: rest.output
 })
 
@@ -87,7 +93,8 @@ const runCompletion = Effect.fnUntraced(function*<A>(
       model,
       conversation: conversationOf(request),
       request: running,
-      config
+      config,
+      ...oneReply
     }),
     noteFailure
   )

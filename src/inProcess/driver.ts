@@ -7,7 +7,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import type { Driver } from "../upstream/Upstream.ts"
+import { type Driver, type Sends, sendsNothing } from "../upstream/Upstream.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 
 /** Turns a failure that is not an `UpstreamFailure` into a defect: it is a bug in the driver. */
@@ -26,14 +26,16 @@ const illFormed = (name: string) => (cause: Cause.Cause<UpstreamFailure>): Effec
  * uses one anonymous account when the configuration has no accounts.
  */
 export const makeDriver = (
-  driver: Pick<Driver, "complete"> & { readonly [K in keyof Driver]?: Driver[K] | undefined }
+  driver: Pick<Driver, "complete"> & { readonly [K in Exclude<keyof Driver, "sends">]?: Driver[K] | undefined } & {
+    readonly sends?: Partial<Sends> | undefined
+  }
 ): Driver => {
-  const { capabilities = {}, contract, models = [], name = "custom", secrets = [], sends = {} } = driver
+  const { capabilities = {}, contract, models = [], name = "custom", secrets = [], sends } = driver
   // A spread would miss the methods of a class, and members set to undefined would hide the defaults.
   return {
     name,
     isAnonymous: driver.isAnonymous ?? capabilities.login === undefined,
-    sends,
+    sends: { ...sendsNothing, ...sends },
     models,
     verify: (token) => driver.verify?.(token) ?? Effect.void,
     contract,

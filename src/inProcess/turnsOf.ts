@@ -20,9 +20,11 @@ const dataOf = (data: Prompt.FilePart["data"]) =>
 
 const fileOf = ({ data, fileName, mediaType }: Prompt.FilePart): ImagePart | FilePart => {
   const family = mediaType.split("/")[0]
-  if (family === "image") return { _tag: "Image", ...dataOf(data), mediaType, detail: undefined }
+  if (family === "image") {
+    return { _tag: "Image", vendorFields: undefined, ...dataOf(data), mediaType, detail: undefined }
+  }
   const kind = family === "audio" || family === "video" ? family : "file"
-  return { _tag: "File", kind, name: fileName, ...dataOf(data), id: undefined, mediaType }
+  return { _tag: "File", kind, name: fileName, vendorFields: undefined, ...dataOf(data), id: undefined, mediaType }
 }
 
 const userPart = (part: Prompt.UserMessagePart): TextPart | ImagePart | FilePart =>
@@ -33,7 +35,9 @@ const resultOf = ({ id, isFailure, modelOutput, name, result }: Prompt.ToolResul
   callId: id,
   name,
   content: modelOutput?.map(userPart) ?? [Text(typeof result === "string" ? result : JSON.stringify(result) ?? "")],
-  isError: isFailure
+  isError: isFailure,
+  isNamed: undefined,
+  vendorFields: undefined
 })
 
 /** The parts of an assistant message. Calls that the provider ran itself are left out. */
@@ -42,13 +46,20 @@ const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Part> =
     case "text":
       return [Text(part.text)]
     case "reasoning":
-      return [{ _tag: "Reasoning", text: part.text }]
+      return [{ _tag: "Reasoning", text: part.text, vendorFields: undefined }]
     case "file":
       return [fileOf(part)]
     case "tool-call":
       return part.providerExecuted
         ? []
-        : [{ _tag: "Call", id: part.id, name: part.name, arguments: JSON.stringify(part.params ?? {}) }]
+        : [{
+          _tag: "Call",
+          id: part.id,
+          name: part.name,
+          arguments: JSON.stringify(part.params ?? {}),
+          sealed: undefined,
+          vendorFields: undefined
+        }]
     case "tool-result":
     case "tool-approval-request":
       return []

@@ -284,8 +284,7 @@ export class RequestRecord implements Evictable, RoundsWatch {
     const bodies = this.#bodies
     if (bodies === undefined) return
     // The body shows these fields; a second copy would cost memory that the record does not pay for.
-    const { serverFields, ...others } = asked
-    const conversation = serverFields === undefined ? asked : others
+    const conversation = asked.serverFields === undefined ? asked : { ...asked, serverFields: undefined }
     const size = conversationSize(conversation)
     if (size <= 2 * this.#home.mostBytes() && this.#reserve(size)) bodies.conversation = conversation
     else bodies.conversationLeftOut = true

@@ -47,7 +47,7 @@ export interface ExchangeRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body: RequestBody | undefined
   /** How to connect to the server; set by `withConnection`. A transport over an app's own client uses that client's connection settings. */
-  readonly connection?: ConnectionSettings | undefined
+  readonly connection: ConnectionSettings | undefined
 }
 
 /** Time limits in milliseconds. */
@@ -64,9 +64,9 @@ export interface ExchangeOptions {
   readonly phase: FailurePhase
   readonly limits: ExchangeLimits
   /** The reply was asked for as a whole. */
-  readonly isWhole?: boolean | undefined
+  readonly isWhole: boolean
   /** The budget of the reply that the exchange is part of. */
-  readonly budget?: RequestBudget | undefined
+  readonly budget: RequestBudget | undefined
 }
 
 /** Controls of what carries an exchange. They have no effect once the exchange is over. */

@@ -177,29 +177,36 @@ export interface CountRequest {
 
 /** What a driver sends of what callers ask for. The gateway substitutes the rest, or `x-gateway-ignored` lists it. */
 export interface Sends {
-  /** True for a sampling parameter that the server gets. A driver without it sends none. */
-  readonly sampling?: ((name: keyof Sampling, model: UpstreamModel, conversation: Conversation) => boolean) | undefined
+  /** True for a sampling parameter that the server gets. */
+  readonly sampling: (name: keyof Sampling, model: UpstreamModel, conversation: Conversation) => boolean
   /**
-   * True if the server gets the caller's stop sequences and does not say which of them ended a reply. A driver without it sends none, or its
-   * server says it.
+   * True if the server gets the caller's stop sequences and does not say which of them ended a reply.
    */
-  readonly stop?: ((conversation: Conversation) => boolean) | undefined
-  /** The least limit of output, in tokens, which is sent in place of a lower one. */
-  readonly leastOutput?: number | undefined
-  /** True if the server gets all that the caller's fields say about thinking. A driver without it passes none of them on. */
-  readonly thinking?:
-    | ((model: UpstreamModel, thinking: Thinking, conversation?: Conversation) => boolean)
-    | undefined
+  readonly stop: (conversation: Conversation) => boolean
+  /** The least limit of output, in tokens, which is sent in place of a lower one; `undefined` without one. */
+  readonly leastOutput: number | undefined
+  /** True if the server gets all that the caller's fields say about thinking. */
+  readonly thinking: (model: UpstreamModel, thinking: Thinking, conversation?: Conversation) => boolean
   /**
    * True for a field of `Conversation.serverFields` that the server gets, which it does not where the conversation itself says something
-   * else by that name. A driver without it sends none.
+   * else by that name.
    */
-  readonly fields?: ((name: string, conversation?: Conversation) => boolean) | undefined
+  readonly fields: (name: string, conversation?: Conversation) => boolean
   /**
    * True for a vendor's own field, or an element of a kind, that the server gets if its family is the driver's. `path` is the element's, and
-   * empty for the request. A driver without it sends all of its family.
+   * empty for the request.
    */
-  readonly vendorFields?: ((name: string, path: string) => boolean) | undefined
+  readonly vendorFields: (name: string, path: string) => boolean
+}
+
+/** What a driver sends that has only its own contract. */
+export const sendsNothing: Sends = {
+  sampling: () => false,
+  stop: () => false,
+  leastOutput: undefined,
+  thinking: () => false,
+  fields: () => false,
+  vendorFields: () => true
 }
 
 /** Seals of a server: what of a conversation only its maker, or not every server, can read or find. */

@@ -162,7 +162,7 @@ export class SessionTable {
 
   /** Adds a request with all its costs. */
   add(entry: UsageEntry): void {
-    const { counted, elsewhere = [] } = entry
+    const { counted, elsewhere } = entry
     // The beginning of a request that was never admitted has fractions, which no file takes.
     const at = Math.floor(entry.at)
     const dimensions = sessionDimensionsOf(entry)
@@ -251,7 +251,7 @@ export class Batch {
     const { at, elsewhere, model } = entry
     const dimensions = dimensionsOf(entry)
     addEntry(this.#sums(at, dimensions), entry)
-    for (const part of entry.counted ? elsewhere ?? [] : []) {
+    for (const part of entry.counted ? elsewhere : []) {
       const { account, answerer = onlyTarget(model) } = part
       addElsewhere(this.#sums(at, { ...dimensions, account, ...answerer }), part)
     }

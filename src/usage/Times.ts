@@ -27,7 +27,7 @@ const fewestTokens = 2
 /** What is measured of one request, in milliseconds. */
 export interface Measured {
   /** From its beginning to the first event of the reply; `undefined` without one. */
-  readonly firstEvent?: number | undefined
+  readonly firstEvent: number | undefined
   readonly duration: number
   /** In the queue for a slot. */
   readonly queued: number

@@ -86,8 +86,8 @@ export type Outcome = "succeeded" | "failed" | "left"
 /** A part of a request's cost that another account or target than the last one charges. Amounts are of 10^-9. */
 export interface CostElsewhere {
   readonly account: string
-  /** `onlyTarget` unless given. */
-  readonly answerer?: UsageTarget | undefined
+  /** `undefined` for `onlyTarget`. */
+  readonly answerer: UsageTarget | undefined
   readonly cost: bigint
   /** The part of it that the caller saw nothing of. */
   readonly wasted: bigint
@@ -102,16 +102,16 @@ export interface UsageEntry {
   readonly model: string
   readonly account: string
   readonly style: string
-  /** The program that calls; `none` unless given. */
-  readonly app?: string | undefined
-  /** What is kept of its session; `none` unless given. */
-  readonly session?: string | undefined
-  /** The agent of the session; `none` unless given. */
-  readonly agent?: string | undefined
-  /** The agent that started it; `none` unless given. */
-  readonly parent?: string | undefined
-  /** `onlyTarget` unless given. */
-  readonly answerer?: UsageTarget | undefined
+  /** The program that calls, or `none`. */
+  readonly app: string
+  /** What is kept of its session, or `none`. */
+  readonly session: string
+  /** The agent of the session, or `none`. */
+  readonly agent: string
+  /** The agent that started it, or `none`. */
+  readonly parent: string
+  /** `undefined` for `onlyTarget`. */
+  readonly answerer: UsageTarget | undefined
   readonly outcome: Outcome
   /** Whether the request counts for the limits of its key. */
   readonly counted: boolean
@@ -119,18 +119,18 @@ export interface UsageEntry {
   readonly completionTokens: number
   readonly reasoningTokens: number
   readonly cachedTokens: number
-  /** Tokens of the prompt that were written to a cache; 0 unless given. */
-  readonly cacheWriteTokens?: number | undefined
-  /** Tokens of the prompt that should have come from a cache; 0 unless given. */
-  readonly predictedTokens?: number | undefined
-  /** None of them came; `false` unless given. */
-  readonly isCacheMiss?: boolean | undefined
+  /** Tokens of the prompt that were written to a cache. */
+  readonly cacheWriteTokens: number
+  /** Tokens of the prompt that should have come from a cache. */
+  readonly predictedTokens: number
+  /** None of them came. */
+  readonly isCacheMiss: boolean
   /** An amount of 10^-9; `undefined` for a request whose model has no price. */
-  readonly cost?: bigint | undefined
+  readonly cost: bigint | undefined
   /** The parts of `cost` that others charge. */
-  readonly elsewhere?: ReadonlyArray<CostElsewhere> | undefined
+  readonly elsewhere: ReadonlyArray<CostElsewhere>
   /** The part of the rest of `cost` that the caller saw nothing of. */
-  readonly wasted?: bigint | undefined
+  readonly wasted: bigint
   /** Whether the tokens are estimates and not the upstream's numbers. */
   readonly estimated: boolean
   readonly toolCalls: number
@@ -139,7 +139,7 @@ export interface UsageEntry {
   readonly upstream: number
   readonly duration: number
   /** Up to the first event of the reply; `undefined` without one. */
-  readonly firstEvent?: number | undefined
+  readonly firstEvent: number | undefined
   /** The code of the error that the caller received. */
   readonly error: string | undefined
 }
@@ -149,11 +149,11 @@ export interface Sums {
   readonly values: Array<number>
   errors: Map<string, number> | undefined
   /** `undefined` where no request was measured, as in usage of versions that kept no times. */
-  times?: Times | undefined
+  times: Times | undefined
 }
 
 /** The dimensions of a request in the history. */
-export const dimensionsOf = ({ account, answerer, app = none, key, model, style }: UsageEntry): Dimensions => ({
+export const dimensionsOf = ({ account, answerer, app, key, model, style }: UsageEntry): Dimensions => ({
   key,
   model,
   account,
@@ -167,7 +167,7 @@ export const dimensionsOf = ({ account, answerer, app = none, key, model, style 
 
 /** The dimensions of a request in the usage of sessions. */
 export const sessionDimensionsOf = (
-  { agent = none, app = none, key, parent = none, session = none }: UsageEntry
+  { agent, app, key, parent, session }: UsageEntry
 ): Dimensions => ({ key, model: "", account: "", style: "", upstream: "", target: "", app, session, agent, parent })
 
 /** Sums of zero. */
@@ -235,13 +235,13 @@ export const addEntry = (into: Sums, entry: UsageEntry): void => {
   values[15]! += entry.duration
   if (entry.cost !== undefined && entry.counted) {
     values[16]! += 1
-    addAmount(values, costUnits, (entry.elsewhere ?? []).reduce((rest, { cost }) => rest - cost, entry.cost))
-    addAmount(values, wastedUnits, entry.wasted ?? 0n)
+    addAmount(values, costUnits, entry.elsewhere.reduce((rest, { cost }) => rest - cost, entry.cost))
+    addAmount(values, wastedUnits, entry.wasted)
     carryOver(values)
   }
-  values[cacheWrites]! += entry.cacheWriteTokens ?? 0
-  values[predicted]! += entry.predictedTokens ?? 0
-  if (entry.isCacheMiss === true) values[misses]! += 1
+  values[cacheWrites]! += entry.cacheWriteTokens
+  values[predicted]! += entry.predictedTokens
+  if (entry.isCacheMiss) values[misses]! += 1
   if (entry.error !== undefined) addErrors(into, entry.error, 1)
   addMeasured(into.times ??= new Map(), entry)
 }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { UpstreamCooling, upstreamFault, type UpstreamTry } from "../../src/accounts/UpstreamCooling.ts"
-import { classify } from "../../src/domain/classifyUpstreamFailure.ts"
+import { classify, plainContext } from "../../src/domain/classifyUpstreamFailure.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import { runs } from "../support/effort.ts"
 
@@ -168,7 +168,7 @@ describe("UpstreamCooling", () => {
   it("only failures of the upstream itself cool it", () => {
     const faultOf = (facts: Partial<ConstructorParameters<typeof UpstreamFailure>[0]>) => {
       const failure = new UpstreamFailure({ phase: "completion", kind: "refused", ...facts })
-      return upstreamFault(failure, classify(failure, { direct: false, mayRefresh: false, shown: false }).class)
+      return upstreamFault(failure, classify(failure, plainContext).class)
     }
     for (const code of ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "CERT_HAS_EXPIRED", "UND_ERR_PRX_TLS"]) {
       assert.strictEqual(faultOf({ kind: "transport", cause: { code } }), "connection", code)

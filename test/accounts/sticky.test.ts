@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { Stickiness } from "../../src/accounts/Lease.ts"
 import { type Answered, preferring, StickyConversations } from "../../src/accounts/sticky.ts"
 import { conversationKey, isContinued } from "../../src/completion/conversationKey.ts"
-import { type Conversation, Text, type Turn } from "../../src/domain/Conversation.ts"
+import { type Conversation, plainConversation, Text, type Turn } from "../../src/domain/Conversation.ts"
 import { accounts, buildPool, hold, managed } from "./support.ts"
 
 const hour = 3_600_000
@@ -17,13 +17,8 @@ const a: Answered = { upstream: "gpu", account: "a" }
 const b: Answered = { upstream: "gpu", account: "b" }
 
 const conversation = (...turns: ReadonlyArray<readonly [Turn["role"], string]>): Conversation => ({
-  turns: turns.map(([role, text]) => ({ role, parts: [Text(text)] })),
-  tools: [],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined
+  ...plainConversation,
+  turns: turns.map(([role, text]) => ({ role, parts: [Text(text)] }))
 })
 
 describe("a conversation's key", () => {

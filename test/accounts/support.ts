@@ -10,7 +10,7 @@ import { Accounts, type Caller, type LeaseOptions } from "../../src/accounts/Acc
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
-import type { Driver, KeepsSessions, Login, LogsIn } from "../../src/upstream/Upstream.ts"
+import { type Driver, type KeepsSessions, type Login, type LogsIn, sendsNothing } from "../../src/upstream/Upstream.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
 
 const unused = Effect.die("not called")
@@ -32,7 +32,7 @@ export const makeDriver = (
     name: "session",
     contract: undefined,
     isAnonymous: false,
-    sends: {},
+    sends: sendsNothing,
     models: [],
     secrets: [],
     verify: (token) => Effect.sync(() => void calls.push(`verify ${token}`)),

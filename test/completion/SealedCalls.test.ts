@@ -1,23 +1,28 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SealedCalls } from "../../src/completion/SealedCalls.ts"
-import type { Conversation } from "../../src/domain/Conversation.ts"
+import { type Conversation, plainConversation } from "../../src/domain/Conversation.ts"
 import type { Maker } from "../../src/domain/makers.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 
 const conversation = (...ids: ReadonlyArray<string>): Conversation => ({
-  turns: [{ role: "assistant", parts: ids.map((id) => ({ _tag: "Call", id, name: "f", arguments: "{}" })) }],
-  tools: [],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined
+  ...plainConversation,
+  turns: [{
+    role: "assistant",
+    parts: ids.map((id) => ({
+      _tag: "Call",
+      id,
+      name: "f",
+      arguments: "{}",
+      vendorFields: undefined,
+      sealed: undefined
+    }))
+  }]
 })
 
 const minute = 60_000
 
-const ofDefault = (fields: { readonly x: number | string }) => ({ upstream: "default", fields })
+const ofDefault = (fields: { readonly x: number | string }) => ({ upstream: "default", fields, maker: undefined })
 
 const account = (upstream: string, account = "", organization?: string): Maker => ({ upstream, account, organization })
 
@@ -41,7 +46,7 @@ describe("what is kept of calls", () => {
 
   it("goes back to the upstream that sealed it alone", () => {
     const { calls, restored } = start()
-    calls.keep("a", "1", { upstream: "gpu", fields: { x: 1 } })
+    calls.keep("a", "1", { upstream: "gpu", fields: { x: 1 }, maker: undefined })
     calls.keep("a", "2", ofDefault({ x: 2 }))
     assert.deepStrictEqual(restored("a", "1", "2"), [undefined, { x: 2 }])
     const { parts } = runSync(calls.restored("a", conversation("1", "2"), minute, account("gpu"))).turns[0]!
@@ -108,7 +113,7 @@ describe("calls that other nodes may know", () => {
       for (const [i, text] of texts.entries()) kept.set(`a ${i}`, text)
       kept.set("a good", "[\"default\",{\"x\":1}]")
       yield* calls.lookUp("a", conversation(...texts.map((_, i) => `${i}`), "good"))!
-      for (const i of texts.keys()) assert.notProperty(restored("a", `${i}`), "sealed")
+      for (const i of texts.keys()) assert.propertyVal(restored("a", `${i}`), "sealed", undefined)
       assert.deepInclude(restored("a", "good"), { sealed: { x: 1 } })
     }))
 
@@ -135,7 +140,7 @@ describe("calls that other nodes may know", () => {
       const { calls, kept } = start()
       yield* calls.keep("a", "1", ofDefault({ x: 1 }))!
       assert.strictEqual(kept.get("a 1"), "{\"x\":1}")
-      yield* calls.keep("a", "2", { upstream: "gpu", fields: { x: 2 } })!
+      yield* calls.keep("a", "2", { upstream: "gpu", fields: { x: 2 }, maker: undefined })!
       assert.strictEqual(kept.get("a 2"), "[\"gpu\",{\"x\":2}]")
       assert.isUndefined(calls.lookUp("a", conversation("1")))
     }))

@@ -79,7 +79,7 @@ describe("the usage recorder", () => {
     Effect.gen(function*() {
       const { ended } = yield* UsageRecorder
       const stats = makeRequestStats("req_a", 0)
-      stats.soFar = { usage: () => usage, estimated: () => false }
+      stats.soFar = { usage: () => usage, estimated: () => false, promptReported: () => false, isBilled: false }
       ended(stats)
       assert.deepStrictEqual(stats.usage, usage)
       assert.isUndefined(stats.soFar)

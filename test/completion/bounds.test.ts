@@ -5,7 +5,7 @@ import { boundsOf, withLimit } from "../../src/completion/bounds.ts"
 import type { CompletionInput } from "../../src/completion/CompletionInput.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { costOf, dearestCost } from "../../src/domain/bill.ts"
-import { type Conversation, Text } from "../../src/domain/Conversation.ts"
+import { type Conversation, noSampling, plainConversation, Text } from "../../src/domain/Conversation.ts"
 import { GatewayError } from "../../src/domain/GatewayError.ts"
 import type { Price } from "../../src/domain/prices.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
@@ -78,13 +78,8 @@ describe("the dearest cost", () => {
 })
 
 const conversation = (fields: Partial<Conversation> = {}): Conversation => ({
+  ...plainConversation,
   turns: [{ role: "user", parts: [Text("Hi")] }],
-  tools: [],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined,
   ...fields
 })
 
@@ -130,27 +125,27 @@ describe("the bounds of a completion", () => {
     const plain = { promptTokens: 125, tools: [], tries: 1 }
     assert.strictEqual(boundOf(conversation()), "max_output_tokens")
     assert.deepStrictEqual(boundOf(conversation(), { max_tokens: 50 }), { ...plain, completionTokens: 50 })
-    const limited = conversation({ sampling: { maxTokens: 70 } })
+    const limited = conversation({ sampling: { ...noSampling, maxTokens: 70 } })
     assert.deepStrictEqual(boundOf(limited, { max_tokens: 50 }), { ...plain, completionTokens: 70 })
-    const small = conversation({ sampling: { maxTokens: 1 } })
+    const small = conversation({ sampling: { ...noSampling, maxTokens: 1 } })
     assert.deepStrictEqual(boundOf(small), { ...plain, completionTokens: 16 })
   })
 
   it("are two tries where the gateway may ask twice", () => {
-    const sampling = { maxTokens: 10_000 }
+    const sampling = { ...noSampling, maxTokens: 10_000 }
     const demanded = conversation({ sampling, tools: [{ name: "f" }], toolChoice: { _tag: "Required" } })
     const found = boundOf(demanded)
     assert(typeof found === "object" && found !== null)
     assert.strictEqual(found.tries, 2)
     assert.isAbove(found.promptTokens, 125)
     assert.deepInclude(boundOf(conversation({ sampling }), { replies: 2 }), { tries: 2, completionTokens: 10_000 })
-    assert.deepInclude(boundOf(conversation({ sampling: { maxTokens: 20 } }), { replies: 2 }), {
+    assert.deepInclude(boundOf(conversation({ sampling: { ...noSampling, maxTokens: 20 } }), { replies: 2 }), {
       completionTokens: 8_192
     })
   })
 
   it("need a number of calls for the tools that the vendor runs, and none for the caller's", () => {
-    const sampling = { maxTokens: 20 }
+    const sampling = { ...noSampling, maxTokens: 20 }
     const tools = [{ type: "function", name: "f" }, { type: "shell" }, { type: "web_search_preview" }]
     const family = "responses"
     const asked = (fields: Conversation["serverFields"]) => conversation({ sampling, ...whole(fields) })
@@ -168,7 +163,7 @@ describe("the bounds of a completion", () => {
     const limited = withLimit(conversation(whole({ input: "Hi" })), configOf(50), target)
     assert.strictEqual(limited.sampling.maxTokens, 50)
     assert.deepStrictEqual(limited.vendorFields?.fields, { input: "Hi", max_output_tokens: 50 })
-    const own = conversation({ sampling: { maxTokens: 20 } })
+    const own = conversation({ sampling: { ...noSampling, maxTokens: 20 } })
     assert.strictEqual(withLimit(own, configOf(50), target), own)
   })
 })

@@ -9,6 +9,7 @@ import {
   nextStep,
   nothingTried,
   type Step,
+  stepTo,
   type Tried,
   untriedOf
 } from "../../src/completion/targetChoice.ts"
@@ -21,7 +22,8 @@ const choice: Choice = {
   upstreams: ["one", "two"],
   accounts: [account("one", "a"), account("one", "b"), account("two", "c"), account("two", "off", true)],
   alsoOn: [],
-  isPinned: false
+  isPinned: false,
+  windows: undefined
 }
 
 const failure = (next: Classification["next"], facts: Partial<Classification> = {}): Classification => ({
@@ -51,10 +53,10 @@ describe("the attempts of a request", () => {
     const limited = failure("account")
     const { steps, tried } = follow(choice, [0, "a", limited], [0, "b", limited], [1, "c", limited])
     assert.deepStrictEqual(steps, [
-      { candidates: [0, 1] },
-      { candidates: [0, 1], counts: "failovers" },
-      { candidates: [1], counts: "failovers" },
-      { candidates: [0], counts: "retries", pauses: 1 }
+      stepTo([0, 1]),
+      { ...stepTo([0, 1]), counts: "failovers" },
+      { ...stepTo([1]), counts: "failovers" },
+      { ...stepTo([0]), counts: "retries", pauses: 1 }
     ])
     assert.deepStrictEqual([[...tried.avoid], tried.retries, tried.tries.length], [["a", "b"], 1, 3])
   })
@@ -62,19 +64,19 @@ describe("the attempts of a request", () => {
   it("repeat with a fresh token on the same account, once", () => {
     const refused = failure("account", { class: "token_refused", retry: "here_after_refresh" })
     const { steps, tried } = follow(choice, [0, "a", refused])
-    assert.deepStrictEqual(steps[1], { candidates: [0], stay: "a" })
+    assert.deepStrictEqual(steps[1], { ...stepTo([0]), stay: "a" })
     assert.isTrue(tried.refreshed.has("a"))
   })
 
   it("pause before they repeat on the only account, unless that is out of rotation", () => {
     const alone: Choice = { ...choice, upstreams: ["two"] }
     assert.deepStrictEqual(follow(alone, [0, "c", failure("account")]).steps[1], {
-      candidates: [0],
+      ...stepTo([0]),
       counts: "retries",
       pauses: 1
     })
     assert.deepStrictEqual(follow(alone, [0, "c", failure("account", { health: "refused_login" })]).steps[1], {
-      candidates: [0],
+      ...stepTo([0]),
       counts: "retries"
     })
   })

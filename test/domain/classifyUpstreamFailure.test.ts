@@ -5,6 +5,7 @@ import {
   classify,
   type FailureClass,
   type FailureContext,
+  plainContext,
   type Retry,
   rules
 } from "../../src/domain/classifyUpstreamFailure.ts"
@@ -13,9 +14,9 @@ import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 
 type Facts = ConstructorParameters<typeof UpstreamFailure>[0]
 
-const managed: FailureContext = { direct: false, mayRefresh: true, shown: false }
+const managed: FailureContext = { ...plainContext, mayRefresh: true }
 const refreshed: FailureContext = { ...managed, mayRefresh: false }
-const direct: FailureContext = { direct: true, mayRefresh: false, shown: false }
+const direct: FailureContext = { ...plainContext, direct: true }
 
 const of = (facts: Partial<Facts>): UpstreamFailure =>
   new UpstreamFailure({ phase: "completion", kind: "refused", ...facts })

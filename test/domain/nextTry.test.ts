@@ -1,5 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { classify, type FailureClass, type Next, rules } from "../../src/domain/classifyUpstreamFailure.ts"
+import {
+  classify,
+  type FailureClass,
+  type Next,
+  plainContext,
+  rules
+} from "../../src/domain/classifyUpstreamFailure.ts"
 import { gatewayError } from "../../src/domain/GatewayError.ts"
 import {
   type AlsoOn,
@@ -95,7 +101,15 @@ describe("nextTry", () => {
     const path = (targets: number, failure: FailedTry["failure"], hasAccount: boolean) => {
       const tries: Array<FailedTry> = [{ target: 0, failure }]
       for (let i = 0; i < 20; i++) {
-        const next = nextTry({ targets, tries, hasAccount, alsoOn: [], isPinned: false })
+        const next = nextTry({
+          targets,
+          tries,
+          hasAccount,
+          alsoOn: [],
+          isPinned: false,
+          windows: undefined,
+          out: undefined
+        })
         if (next._tag === "end") break
         tries.push({ target: next.target, failure })
       }
@@ -146,10 +160,9 @@ describe("nextTry", () => {
 
   it("a failure after something was shown, or with the caller's own token, ends the request", () => {
     const failure = new UpstreamFailure({ phase: "stream", kind: "transport" })
-    const context = { direct: false, mayRefresh: false, shown: false }
-    assert.strictEqual(classify(failure, context).next, "target")
-    assert.strictEqual(classify(failure, { ...context, shown: true }).next, "end")
-    assert.strictEqual(classify(failure, { ...context, direct: true }).next, "end")
+    assert.strictEqual(classify(failure, plainContext).next, "target")
+    assert.strictEqual(classify(failure, { ...plainContext, shown: true }).next, "end")
+    assert.strictEqual(classify(failure, { ...plainContext, direct: true }).next, "end")
   })
 
   it("each target gets its share of the time, and at least five seconds of what is left", () => {
@@ -197,7 +210,7 @@ describe("the error of a request whose target has no account left", () => {
         ...retryAfter === undefined ? {} : { retryAfter },
         ...retryAfterMs === undefined ? {} : { retryAfterMs }
       }),
-      { direct: false, mayRefresh: false, shown: false }
+      plainContext
     )
   })
   const told = (waits: ReadonlyArray<number | undefined>, free: number | undefined, elapsed = 0) =>

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { crc32 } from "node:zlib"
-import { type Conversation, Text, type Turn } from "../../src/domain/Conversation.ts"
+import { type Conversation, plainConversation, Text, type Turn } from "../../src/domain/Conversation.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import {
   type Answerer,
@@ -28,16 +28,12 @@ interface Told {
 }
 
 const conversationOf = ({ said, system, tools = [] }: Told): Conversation => ({
+  ...plainConversation,
   turns: [
     ...(system === undefined ? [] : [{ role: "system", parts: [Text(system)] } satisfies Turn]),
     ...said.map((text, i): Turn => ({ role: i % 2 === 0 ? "user" : "assistant", parts: [Text(text)] }))
   ],
-  tools: tools.map((name) => ({ name, parameters: { type: "object" } })),
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined
+  tools: tools.map((name) => ({ name, parameters: { type: "object" } }))
 })
 
 const measure: TextMeasure = { sum: crc32, bytes: (text) => Buffer.byteLength(text) }

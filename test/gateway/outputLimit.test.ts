@@ -1,5 +1,6 @@
 /** The limit of output in requests to a server: by the caller's field, until the server shows that it reads the other one. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import { noSampling } from "../../src/domain/Conversation.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import { OutputLimit } from "../../src/upstream/openai/outputLimit.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -108,13 +109,17 @@ describe("the limit of output", () => {
 
   it("has one field at the vendor, and another one only where a refusal names the field", () => {
     const vendor = new OutputLimit("https://api.openai.com/v1")
-    assert.deepStrictEqual(vendor.said("m", { maxTokens: 50, topP: 1 }), { maxCompletionTokens: 50, topP: 1 })
-    assert.deepStrictEqual(vendor.said("m", { topP: 1 }), { topP: 1 })
+    assert.deepStrictEqual(vendor.said("m", { ...noSampling, maxTokens: 50, topP: 1 }), {
+      ...noSampling,
+      maxCompletionTokens: 50,
+      topP: 1
+    })
+    assert.deepStrictEqual(vendor.said("m", { ...noSampling, topP: 1 }), { ...noSampling, topP: 1 })
     const limit = new OutputLimit("https://server.example/v1")
     const refused = (message: string, status = 400) =>
       limit.learnsFrom(
         "m",
-        { maxTokens: 50 },
+        { ...noSampling, maxTokens: 50 },
         new UpstreamFailure({ phase: "completion", kind: "refused", status, message })
       )
     for (
@@ -124,6 +129,9 @@ describe("the limit of output", () => {
     }
     assert.isFalse(refused("max_tokens is not supported", 500))
     assert.isTrue(refused("max_tokens: Extra inputs are not permitted", 422))
-    assert.deepStrictEqual(limit.said("m", { maxTokens: 50 }), { maxCompletionTokens: 50 })
+    assert.deepStrictEqual(limit.said("m", { ...noSampling, maxTokens: 50 }), {
+      ...noSampling,
+      maxCompletionTokens: 50
+    })
   })
 })

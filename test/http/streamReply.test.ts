@@ -28,7 +28,8 @@ const renderer = (): FrameRenderer => ({
 const output = (events: Stream.Stream<ReplyEvent, GatewayError>): CompletionOutput => ({
   id: "r",
   driver: "session",
-  events
+  events,
+  maker: undefined
 })
 
 /** Reads a streamed response; the text sent so far is available at any time. */

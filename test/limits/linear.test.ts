@@ -2,20 +2,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { renderPrompt } from "../../src/contracts/session/writeRequest.ts"
-import { type Conversation, type JsonSchema, type Part, Text, type Turn } from "../../src/domain/Conversation.ts"
+import {
+  type Conversation,
+  type JsonSchema,
+  type Part,
+  plainConversation,
+  Text,
+  type Turn
+} from "../../src/domain/Conversation.ts"
 import { estimateCooperatively } from "../../src/domain/estimateConversation.ts"
 import { type Cooperative, runSync, sliceChars, sliceItems } from "../../src/domain/stream/cooperative.ts"
 import { declareTools } from "../../src/sieve/declaration.ts"
 import { itemsOf, propertyOf, typesOf, visitedNodes } from "../../src/sieve/schema.ts"
 
 const conversation = (turns: ReadonlyArray<Turn>, rest: Partial<Conversation> = {}): Conversation => ({
+  ...plainConversation,
   turns,
-  tools: [],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined,
   ...rest
 })
 
@@ -31,13 +33,22 @@ const counted = (work: Cooperative<unknown>) => {
   return { steps: items + chars, most }
 }
 
-const call = (id: string, name: string): Part => ({ _tag: "Call", id, name, arguments: "{\"a\":[1,2]}" })
+const call = (id: string, name: string): Part => ({
+  _tag: "Call",
+  id,
+  name,
+  arguments: "{\"a\":[1,2]}",
+  sealed: undefined,
+  vendorFields: undefined
+})
 const result = (callId: string, name?: string): Part => ({
   _tag: "Result",
   callId,
   name,
   content: [Text("ok")],
-  isError: false
+  isError: false,
+  isNamed: undefined,
+  vendorFields: undefined
 })
 const list = <A>(count: number, make: (index: number) => A) => Array.from({ length: count }, (_, i) => make(i))
 
@@ -58,7 +69,14 @@ const shapes: Readonly<Record<string, (n: number) => ReadonlyArray<Turn>>> = {
   "brackets in arguments": (n) => [
     {
       role: "assistant",
-      parts: [{ _tag: "Call", id: "a", name: "f", arguments: JSON.stringify("[A<".repeat(n * 100)) }]
+      parts: [{
+        _tag: "Call",
+        id: "a",
+        name: "f",
+        arguments: JSON.stringify("[A<".repeat(n * 100)),
+        sealed: undefined,
+        vendorFields: undefined
+      }]
     }
   ]
 }
@@ -131,13 +149,22 @@ describe("the size of a prompt", () => {
   const text = fc.string({ unit: fc.constantFrom("<", "|", "a", "\"", "\\", "\n", "＜", "[", "&", "tool_call", "u") })
   const part = fc.oneof(
     text.map(Text),
-    fc.tuple(text, text, text).map(([id, name, args]): Part => ({ _tag: "Call", id, name, arguments: args })),
+    fc.tuple(text, text, text).map(([id, name, args]): Part => ({
+      _tag: "Call",
+      id,
+      name,
+      arguments: args,
+      sealed: undefined,
+      vendorFields: undefined
+    })),
     fc.tuple(text, text).map(([callId, content]): Part => ({
       _tag: "Result",
       callId,
       name: undefined,
       content: [Text(content)],
-      isError: false
+      isError: false,
+      isNamed: undefined,
+      vendorFields: undefined
     }))
   )
   it("is at most six times the request's, plus 6,000 characters", () => {

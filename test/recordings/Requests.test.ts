@@ -6,7 +6,7 @@ import * as fc from "fast-check"
 import { makeRequestStats, type RequestStats } from "../../src/completion/RequestStats.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import { Text } from "../../src/domain/Conversation.ts"
+import { plainConversation, Text } from "../../src/domain/Conversation.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import { Captures } from "../../src/recordings/Captures.ts"
 import type { RequestRecord } from "../../src/recordings/RequestRecord.ts"
@@ -161,13 +161,8 @@ describe("the ring of records", () => {
               break
             case "Talk":
               chosen?.record.decoded({
-                turns: [{ role: "user", parts: [Text("y".repeat(op.size))] }],
-                tools: [],
-                toolChoice: { _tag: "Auto" },
-                parallelToolCalls: true,
-                stop: [],
-                sampling: {},
-                output: undefined
+                ...plainConversation,
+                turns: [{ role: "user", parts: [Text("y".repeat(op.size))] }]
               })
               break
             case "Answer":

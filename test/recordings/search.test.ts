@@ -8,7 +8,7 @@ import { makeFacets } from "../../src/admin/requests/facets.ts"
 import { makeRequestStats } from "../../src/completion/RequestStats.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { ShownIdentity } from "../../src/domain/clientIdentity.ts"
-import { Text } from "../../src/domain/Conversation.ts"
+import { plainConversation, Text } from "../../src/domain/Conversation.ts"
 import { parseDecimal } from "../../src/domain/decimal.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import type { PromptCache } from "../../src/domain/warmth.ts"
@@ -117,13 +117,8 @@ const add = (ring: Requests["Service"], one: Asked, id = "r") => {
   record.received(JSON.stringify({ messages: [{ role: "user", content: one.prompt }] }))
   if (one.style === "chat") {
     record.decoded({
-      turns: [{ role: "user", parts: [Text(one.prompt)] }],
-      tools: [],
-      toolChoice: { _tag: "Auto" },
-      parallelToolCalls: true,
-      stop: [],
-      sampling: {},
-      output: undefined
+      ...plainConversation,
+      turns: [{ role: "user", parts: [Text(one.prompt)] }]
     })
   }
   stats.status = one.error === undefined ? 200 : 503

@@ -26,11 +26,17 @@ export const withoutVendorFields = (conversation: Conversation): Conversation =>
 
 const vendorNames: ReadonlySet<string> = new Set(["vendorFields", "vendorTools"])
 
+/** Parts and conversations say that they have none; turns and tools leave them out. */
+const saysNone = (value: object): boolean => "_tag" in value || "turns" in value
+
 const structured = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(structured)
     : typeof value === "object" && value !== null
     ? Object.fromEntries(
-      Object.entries(value).flatMap(([name, field]) => vendorNames.has(name) ? [] : [[name, structured(field)]])
+      Object.entries(value).flatMap(([name, field]) => {
+        if (!vendorNames.has(name)) return [[name, structured(field)]]
+        return saysNone(value) ? [[name, undefined]] : []
+      })
     )
     : value

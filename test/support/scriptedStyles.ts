@@ -44,7 +44,10 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
   const completion = scriptedCompletion((input) =>
     Effect.suspend(() => {
       inputs.push(input)
-      return Effect.map(script(input), (events) => ({ id: "session-1", driver: "session" as const, events }))
+      return Effect.map(
+        script(input),
+        (events) => ({ id: "session-1", driver: "session" as const, maker: undefined, events })
+      )
     })
   )
   const { dispose, handler } = HttpRouter.toWebHandler(

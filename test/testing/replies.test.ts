@@ -3,7 +3,13 @@ import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
 import { readPrompt } from "../../src/contracts/session/writeRequest.ts"
 import * as Prompt from "../../src/contracts/session/writeRequest.ts"
-import { type Conversation, Text, type ToolDeclaration, type Turn } from "../../src/domain/Conversation.ts"
+import {
+  type Conversation,
+  plainConversation,
+  Text,
+  type ToolDeclaration,
+  type Turn
+} from "../../src/domain/Conversation.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import type { Step } from "../../src/upstream/embedded/Call.ts"
 import { callForms } from "../../src/upstream/embedded/callForms.ts"
@@ -265,13 +271,9 @@ const wx: ToolDeclaration = {
 const clock: ToolDeclaration = { name: "clock", description: undefined, parameters: undefined, strict: undefined }
 
 const conversation = (turns: ReadonlyArray<Turn>, rest: Partial<Conversation> = {}): Conversation => ({
+  ...plainConversation,
   turns,
   tools: [wx, clock],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined,
   ...rest
 })
 
@@ -327,10 +329,28 @@ describe("an answer without a script", () => {
   it("passes on what the tools answered", () => {
     const text = answerTo([
       user("Use get_weather for Oslo"),
-      { role: "assistant", parts: [{ _tag: "Call", id: "c1", name: "get_weather", arguments: "{\"city\":\"Oslo\"}" }] },
+      {
+        role: "assistant",
+        parts: [{
+          _tag: "Call",
+          id: "c1",
+          name: "get_weather",
+          arguments: "{\"city\":\"Oslo\"}",
+          sealed: undefined,
+          vendorFields: undefined
+        }]
+      },
       {
         role: "tool",
-        parts: [{ _tag: "Result", callId: "c1", name: "get_weather", content: [Text("12 degrees")], isError: false }]
+        parts: [{
+          _tag: "Result",
+          callId: "c1",
+          name: "get_weather",
+          content: [Text("12 degrees")],
+          isError: false,
+          isNamed: undefined,
+          vendorFields: undefined
+        }]
       }
     ])
     assert.strictEqual(text, "get_weather answered: “12 degrees”.")

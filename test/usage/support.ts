@@ -45,18 +45,30 @@ export const entry = (given: Partial<UsageEntry> = {}): UsageEntry => ({
   model: "upstream-chat",
   account: "a1",
   style: "chat",
+  app: "none",
+  session: "none",
+  agent: "none",
+  parent: "none",
+  answerer: undefined,
   outcome: "succeeded",
   counted: true,
   promptTokens: 10,
   completionTokens: 5,
   reasoningTokens: 2,
   cachedTokens: 1,
+  cacheWriteTokens: 0,
+  predictedTokens: 0,
+  isCacheMiss: false,
+  cost: undefined,
+  elsewhere: [],
+  wasted: 0n,
   estimated: false,
   toolCalls: 0,
   attempts: 1,
   queued: 3,
   upstream: 4,
   duration: 9,
+  firstEvent: undefined,
   error: undefined,
   ...given
 })
@@ -74,10 +86,10 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
     model: fc.constantFrom("upstream-chat", "upstream-reasoner", "none"),
     account: fc.constantFrom("a1", "a2", "none"),
     style: fc.constantFrom("chat", "messages"),
-    app: fc.constantFrom(undefined, "codex", "curl"),
-    session: fc.constantFrom(undefined, "s1", "s2"),
-    agent: fc.constantFrom(undefined, "g1", "g2"),
-    parent: fc.constantFrom(undefined, "g1"),
+    app: fc.constantFrom("none", "codex", "curl"),
+    session: fc.constantFrom("none", "s1", "s2"),
+    agent: fc.constantFrom("none", "g1", "g2"),
+    parent: fc.constantFrom("none", "g1"),
     answerer: fc.constantFrom<UsageEntry["answerer"]>(
       undefined,
       { upstream: "gpu", target: "gpu/upstream-chat" },
@@ -92,22 +104,19 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
     reasoningTokens: small,
     cachedTokens: small,
     cost: fc.option(costs, { nil: undefined }),
-    wasted: fc.option(costs, { nil: undefined }),
-    elsewhere: fc.option(
-      fc.array(
-        fc.record({
-          account: fc.constantFrom("a1", "a3"),
-          answerer: fc.constantFrom(undefined, { upstream: "gpu", target: "gpu/other" }),
-          cost: costs,
-          wasted: costs
-        }),
-        { maxLength: 2 }
-      ),
-      { nil: undefined }
+    wasted: costs,
+    elsewhere: fc.array(
+      fc.record({
+        account: fc.constantFrom("a1", "a3"),
+        answerer: fc.constantFrom(undefined, { upstream: "gpu", target: "gpu/other" }),
+        cost: costs,
+        wasted: costs
+      }),
+      { maxLength: 2 }
     ),
-    cacheWriteTokens: fc.option(small, { nil: undefined }),
-    predictedTokens: fc.option(small, { nil: undefined }),
-    isCacheMiss: fc.constantFrom(undefined, false, true),
+    cacheWriteTokens: small,
+    predictedTokens: small,
+    isCacheMiss: fc.boolean(),
     estimated: fc.boolean(),
     toolCalls: small,
     attempts: small,
@@ -121,10 +130,10 @@ export const entries = (days: number): fc.Arbitrary<UsageEntry> =>
 /** What others charge is a part of the cost. */
 const withinCost = ({ cost, elsewhere, ...rest }: UsageEntry): UsageEntry =>
   cost === undefined
-    ? rest
+    ? { ...rest, cost, elsewhere: [] }
     : { ...rest, cost: partsOf({ elsewhere }).reduce((sum, { cost }) => sum + cost, cost), elsewhere }
 
-const partsOf = ({ elsewhere = [] }: Pick<UsageEntry, "elsewhere">): ReadonlyArray<CostElsewhere> => elsewhere
+const partsOf = ({ elsewhere }: Pick<UsageEntry, "elsewhere">): ReadonlyArray<CostElsewhere> => elsewhere
 
 const someOf = (...values: ReadonlyArray<string>) =>
   fc.option(fc.subarray([...values], { minLength: 1 }).map((some) => new Set(some)), { nil: undefined })

@@ -12,8 +12,8 @@ import { type AccountAccess, Accounts } from "../../accounts/Accounts.ts"
 import { assembleReply } from "../../completion/assembleReply.ts"
 import { ConfigOrigin } from "../../config/ConfigOrigin.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { classify } from "../../domain/classifyUpstreamFailure.ts"
-import { type Conversation, Text } from "../../domain/Conversation.ts"
+import { classify, plainContext } from "../../domain/classifyUpstreamFailure.ts"
+import { type Conversation, plainConversation, Text } from "../../domain/Conversation.ts"
 import { estimateConversation } from "../../domain/estimateConversation.ts"
 import { changedError, type GatewayError, operatorMessage } from "../../domain/GatewayError.ts"
 import type { Model } from "../../domain/models.ts"
@@ -56,13 +56,8 @@ const mostSessions = 5000
 const cleanUpTime = "5 seconds"
 
 const userTurn = (message: string): Conversation => ({
-  turns: [{ role: "user", parts: [Text(message)] }],
-  tools: [],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined
+  ...plainConversation,
+  turns: [{ role: "user", parts: [Text(message)] }]
 })
 
 /** What a test of an account asks for: the model that was named if its upstream has it, else the upstream's first. */
@@ -96,13 +91,7 @@ export class AccountTests extends Context.Service<AccountTests, {
       const attempt = (mayRefresh: boolean): Effect.Effect<A, GatewayError> =>
         Effect.catch(use(access), (failure) => {
           const { isKeyless: keyless } = access
-          const judged = classify(failure, {
-            direct: false,
-            mayRefresh,
-            shown: false,
-            keyless,
-            secrets: access.secrets()
-          })
+          const judged = classify(failure, { ...plainContext, mayRefresh, keyless, secrets: access.secrets() })
           return Effect.andThen(
             access.report(judged.health, judged.retryAfter),
             judged.retry === "here_after_refresh"

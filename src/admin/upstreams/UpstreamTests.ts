@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import { type Account, keyless } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
-import { classify } from "../../domain/classifyUpstreamFailure.ts"
+import { classify, plainContext } from "../../domain/classifyUpstreamFailure.ts"
 import { operatorMessage } from "../../domain/GatewayError.ts"
 import { listedName, type ServersModel } from "../../domain/routes.ts"
 import { monotonicMillis } from "../../domain/time.ts"
@@ -103,12 +103,7 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
             }),
             Effect.mapError((failure) =>
               operatorMessage(
-                classify(failure, {
-                  direct: false,
-                  mayRefresh: false,
-                  shown: false,
-                  secrets: secretsOf(credential, driver)
-                }).error
+                classify(failure, { ...plainContext, secrets: secretsOf(credential, driver) }).error
               )
             )
           )

@@ -6,6 +6,8 @@ import {
   type CallPart,
   type Conversation,
   type Part,
+  plainConversation,
+  Reasoning,
   type StructuredOutput,
   Text,
   type ToolChoice,
@@ -48,7 +50,7 @@ function* assistantParts(
 ): Cooperative<ReadonlyArray<Part>> {
   const { content, function_call, refusal, tool_calls } = message
   const reasoning = messageReasoning(message)
-  const parts: Array<Part> = reasoning === "" ? [] : [{ _tag: "Reasoning", text: reasoning }]
+  const parts: Array<Part> = reasoning === "" ? [] : [Reasoning(reasoning)]
   const text = yield* contentParts(content, `${field}.content`, faults, slice)
   const calls = yield* mapCooperatively(
     slice,
@@ -115,7 +117,7 @@ const tools = (sent: ReadonlyArray<Tool>, faults: Faults): Pick<Conversation, "t
     if (isFunction(tool)) functions.push(withVendorFields(declaration(tool.function), vendorFields))
     else if (vendorFields !== undefined) others.push({ index, vendorFields })
   }
-  return { tools: functions, ...(others.length === 0 ? {} : { vendorTools: others }) }
+  return { tools: functions, vendorTools: others.length === 0 ? undefined : others }
 }
 
 /** The turn with the message's vendor fields; those of a result are its part's. */
@@ -149,6 +151,7 @@ export function* decodeChat(
   }
   if ((request.n ?? 1) !== 1) faults.at("n", "only 1 choice is supported")
   return faults.result<Conversation>({
+    ...plainConversation,
     turns,
     ...tools(request.tools ?? [], faults),
     toolChoice: toolChoice(request.tool_choice),

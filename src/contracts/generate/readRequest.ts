@@ -4,7 +4,10 @@
 import type * as Result from "effect/Result"
 import {
   type Conversation,
+  noSampling,
   type Part,
+  plainConversation,
+  Reasoning,
   type ResultPart,
   type StructuredOutput,
   Text,
@@ -109,7 +112,7 @@ const partOf = (
   const part = parts[i]!
   if (typeof part.text === "string") {
     if (part.text === "") return []
-    return [part.thought === true && isModel ? { _tag: "Reasoning", text: part.text } : Text(part.text)]
+    return [part.thought === true && isModel ? Reasoning(part.text) : Text(part.text)]
   }
   if (part.inlineData) return [media(part.inlineData)]
   if (part.fileData) return [media(part.fileData)]
@@ -288,12 +291,13 @@ export function* decodeGenerate(
   )
   const { declared, vendorTools } = yield* toolsOf(request.tools, faults, slice)
   return faults.result<Conversation>({
+    ...plainConversation,
     turns: system.concat(turns),
     ...calling(request.toolConfig, declared, faults),
-    ...(vendorTools.length === 0 ? {} : { vendorTools }),
-    parallelToolCalls: true,
+    vendorTools: vendorTools.length === 0 ? undefined : vendorTools,
     stop: config.stopSequences ?? [],
     sampling: {
+      ...noSampling,
       temperature: config.temperature ?? undefined,
       topP: config.topP ?? undefined,
       topK: config.topK ?? undefined,

@@ -4,7 +4,9 @@
 import type * as Result from "effect/Result"
 import {
   type Conversation,
+  noSampling,
   type Part,
+  plainConversation,
   type StructuredOutput,
   Text,
   type ToolChoice,
@@ -248,7 +250,7 @@ const tools = (sent: Request["tools"], faults: Faults): Pick<Conversation, "tool
     vendorTools ??= []
     vendorTools.push({ index, vendorFields: wholeOf(tool, faults.attach(field)) })
   }
-  return vendorTools === undefined ? { tools: declared } : { tools: declared, vendorTools }
+  return { tools: declared, vendorTools }
 }
 
 const toolChoice = (choice: Request["tool_choice"], faults: Faults): ToolChoice => {
@@ -290,12 +292,14 @@ export function* decodeMessages(
     (message, i) => messageTurns(message, `messages[${i}]`, faults, slice)
   )
   return faults.result<Conversation>({
+    ...plainConversation,
     turns: systemTurns(request.system, faults).concat(turns),
     ...tools(request.tools, faults),
     toolChoice: toolChoice(request.tool_choice, faults),
     parallelToolCalls: request.tool_choice?.disable_parallel_tool_use !== true,
     stop: request.stop_sequences ?? [],
     sampling: {
+      ...noSampling,
       temperature: request.temperature ?? undefined,
       topP: request.top_p ?? undefined,
       topK: request.top_k ?? undefined,

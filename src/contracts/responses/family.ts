@@ -7,6 +7,7 @@ import {
   refused,
   refusedByDecoder,
   reported,
+  supported,
   type Table,
   translated
 } from "../shared/Family.ts"
@@ -126,7 +127,7 @@ export const isOfContract = (name: string): boolean => known.has(name) || Object
 /** Fields of a request. Some are in its Schema, which checks their values. */
 export const responsesFields: Table = {
   stream_options: {
-    fate: "supported",
+    ...supported,
     fields: new Map([["include_obfuscation", local(ignorable("The gateway pads no events."))]])
   },
   conversation: refusedByDecoder("The gateway stores no conversations."),

@@ -1,16 +1,17 @@
 /**
  * The conversation as the items of a request to a Responses server. The system prompt at the start is its `instructions`.
  */
-import type {
-  CallPart,
-  Conversation,
-  FilePart,
-  ImagePart,
-  Part,
-  ReasoningPart,
-  ResultPart,
-  TextPart,
-  Turn
+import {
+  type CallPart,
+  type Conversation,
+  type FilePart,
+  type ImagePart,
+  type Part,
+  type ReasoningPart,
+  type ResultPart,
+  Text,
+  type TextPart,
+  type Turn
 } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
@@ -187,7 +188,7 @@ export function* inputOf(
     }
     for (const part of turn.parts) if (part._tag === "Result") items.push(resultItem(part))
     const content = turn.parts.filter(isContent)
-    const named = turn.name === undefined ? content : [{ _tag: "Text" as const, text: `${turn.name}:` }, ...content]
+    const named = turn.name === undefined ? content : [Text(`${turn.name}:`), ...content]
     if (turn.role === "tool" && content.length === 0) continue
     items.push(message(turn.role === "system" ? "developer" : "user", contentOf(named)))
   }

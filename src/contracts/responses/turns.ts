@@ -1,7 +1,7 @@
 /**
  * Decodes the items of a conversation to its turns.
  */
-import { type Part, type Role, Text, type Turn } from "../../domain/Conversation.ts"
+import { type Part, Reasoning, type Role, Text, type Turn } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import { contentParts, partOf } from "../shared/chatFamily.ts"
@@ -107,7 +107,7 @@ function* addItem(
     }
     case "reasoning": {
       const text = reasoningText(item)
-      if (text !== "") turns.addAssistant("reasoning", [{ _tag: "Reasoning", text }])
+      if (text !== "") turns.addAssistant("reasoning", [Reasoning(text)])
       return
     }
     case "function_call":

@@ -16,34 +16,34 @@ export type Fate = "supported" | "passed" | "reported" | "refused" | "ignorable"
 export interface Row {
   readonly fate: Fate
   /** The reason, for the documents; of a refused field also the message for the caller. */
-  readonly why?: string
+  readonly why: string | undefined
   /** The name of a passed field at the server, if it is another one. */
-  readonly as?: string
+  readonly as: string | undefined
   /** A field without which the reply would be another one: refused where it is not sent. */
-  readonly required?: boolean
+  readonly required: boolean
   /** The path within a value that errors and the header name; by default the field itself is named. */
-  readonly faultIn?: (value: unknown) => string
+  readonly faultIn: ((value: unknown) => string) | undefined
   /** True for values that ask for nothing: no header names them. */
-  readonly isSilent?: (value: unknown) => boolean
+  readonly isSilent: ((value: unknown) => boolean) | undefined
   /** A field that no server gets, because it concerns what the gateway does itself. */
-  readonly local?: boolean
+  readonly local: boolean
   /** Nothing within the value is the vendor's, or all of it is supported. */
-  readonly isOpaque?: boolean
+  readonly isOpaque: boolean
   /** The fields of an object. */
-  readonly fields?: Fields
+  readonly fields: Fields | undefined
   /** The kinds of an object whose fields depend on its kind. */
-  readonly kinds?: Kinds
+  readonly kinds: Kinds | undefined
   /** The elements of a list. A single value in the place of a list is its first element. */
-  readonly items?: Row
+  readonly items: Row | undefined
   /** A single value in the place of a list has no index in its path. */
-  readonly isAlone?: boolean
+  readonly isAlone: boolean
   /**
    * The element of this kind, or the field, is sent whole to a server of the same contract. Other drivers send what the gateway makes of
    * it.
    */
-  readonly whole?: boolean
+  readonly whole: boolean
   /** Brings a value to the form that the table describes. */
-  readonly form?: (value: unknown) => unknown
+  readonly form: ((value: unknown) => unknown) | undefined
 }
 
 export type Fields = ReadonlyMap<string, Row>
@@ -70,10 +70,25 @@ export interface Family {
 
 const same = (...values: ReadonlyArray<unknown>) => (value: unknown): boolean => values.includes(value)
 
-export const supported: Row = { fate: "supported" }
+export const supported: Row = {
+  fate: "supported",
+  why: undefined,
+  as: undefined,
+  required: false,
+  faultIn: undefined,
+  isSilent: undefined,
+  local: false,
+  isOpaque: false,
+  fields: undefined,
+  kinds: undefined,
+  items: undefined,
+  isAlone: false,
+  whole: false,
+  form: undefined
+}
 
 /** A supported value whose inside the caller defines, or which the decoder reads as a whole. */
-export const opaque: Row = { fate: "supported", isOpaque: true }
+export const opaque: Row = { ...supported, isOpaque: true }
 
 /** Rows by the names of their fields or kinds. */
 export interface Table {
@@ -81,39 +96,42 @@ export interface Table {
 }
 
 /** A supported object, with what becomes of its fields. */
-export const object = (fields: Table): Row => ({ fate: "supported", fields: new Map(Object.entries(fields)) })
+export const object = (fields: Table): Row => ({ ...supported, fields: new Map(Object.entries(fields)) })
 
 /** A supported object of one of several kinds. */
 export const objectBy = (by: Kinds["by"], kinds: Table): Row => ({
-  fate: "supported",
+  ...supported,
   kinds: { by, rows: new Map(Object.entries(kinds)) }
 })
 
 /** A supported list of objects. */
-export const listOf = (items: Row, options: Pick<Row, "isAlone" | "form"> = {}): Row => ({
-  fate: "supported",
+export const listOf = (items: Row, options?: Partial<Pick<Row, "isAlone" | "form">>): Row => ({
+  ...supported,
   items,
   ...options
 })
 
 /** A kind or a field that the gateway translates for servers of other contracts. Those of its own get it whole. */
-export const translated = (why?: string): Row => ({
-  fate: "supported",
-  whole: true,
-  ...(why === undefined ? {} : { why })
+export const translated = (why?: string): Row => ({ ...supported, whole: true, why })
+
+export const passed = (options?: Partial<Pick<Row, "as" | "required" | "isSilent" | "why">>): Row => ({
+  ...supported,
+  fate: "passed",
+  ...options
+})
+
+export const ignorable = (why: string): Row => ({ ...supported, fate: "ignorable", why })
+
+export const refused = (why: string, isSilent: (value: unknown) => boolean = same()): Row => ({
+  ...ignorable(why),
+  fate: "refused",
+  isSilent
 })
 
 /** `silent`: the values that ask for nothing. */
 export const reported = (why: string, ...silent: ReadonlyArray<unknown>): Row => ({
-  fate: "reported",
-  why,
-  isSilent: same(...silent)
-})
-
-export const refused = (why: string, isSilent: (value: unknown) => boolean = same()): Row => ({
-  fate: "refused",
-  why,
-  isSilent
+  ...refused(why, same(...silent)),
+  fate: "reported"
 })
 
 /** Refused unless the server has the same contract. */
@@ -123,17 +141,10 @@ export const required = (why: string): Row => ({ ...reported(why), required: tru
 export const local = (row: Row): Row => ({ ...row, local: true })
 
 /** Refused by the decoder. */
-export const refusedByDecoder = (why: string): Row => ({ fate: "refused", why, isSilent: () => true })
+export const refusedByDecoder = (why: string): Row => refused(why, () => true)
 
 /** Noted by the decoder. */
-export const reportedByDecoder = (why: string): Row => ({ fate: "reported", why, isSilent: () => true })
-
-export const passed = (options: Pick<Row, "as" | "required" | "isSilent" | "why"> = {}): Row => ({
-  fate: "passed",
-  ...options
-})
-
-export const ignorable = (why: string): Row => ({ fate: "ignorable", why })
+export const reportedByDecoder = (why: string): Row => ({ ...refusedByDecoder(why), fate: "reported" })
 
 export { same as oneOf }
 

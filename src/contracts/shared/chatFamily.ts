@@ -7,6 +7,7 @@ import {
   dataUrl,
   type FilePart,
   type ImagePart,
+  noSampling,
   type Sampling,
   Text,
   withVendorFields
@@ -254,6 +255,7 @@ export const commonSampling = (
     ]?: number | null
   }
 ): Sampling => ({
+  ...noSampling,
   temperature: request.temperature ?? undefined,
   topP: request.top_p ?? undefined,
   topK: request.top_k ?? undefined,

@@ -29,7 +29,8 @@ export const image = ({ data, detail, mediaType, url }: Sent<ImagePart>): ImageP
   url: url ?? undefined,
   data: data ?? undefined,
   mediaType: mediaType ?? undefined,
-  detail: detail ?? undefined
+  detail: detail ?? undefined,
+  vendorFields: undefined
 })
 
 /** The image at an address; a Base64 `data:` address becomes its data. */
@@ -43,7 +44,8 @@ export const file = ({ data, id, kind, mediaType, name, url }: Sent<FilePart>): 
   url: url ?? undefined,
   id: id ?? undefined,
   data: data ?? undefined,
-  mediaType: mediaType ?? undefined
+  mediaType: mediaType ?? undefined,
+  vendorFields: undefined
 })
 
 /** A tool call of an earlier turn; arguments that are not text yet become JSON text, absent ones `{}`. */
@@ -52,15 +54,14 @@ export const call = (
   name: string,
   args: string | object | null | undefined,
   sealed?: CallPart["sealed"]
-): CallPart => {
-  const part: CallPart = {
-    _tag: "Call",
-    id: id ?? "",
-    name,
-    arguments: typeof args === "string" ? args : JSON.stringify(args ?? {})
-  }
-  return sealed === undefined ? part : { ...part, sealed }
-}
+): CallPart => ({
+  _tag: "Call",
+  id: id ?? "",
+  name,
+  arguments: typeof args === "string" ? args : JSON.stringify(args ?? {}),
+  sealed,
+  vendorFields: undefined
+})
 
 /** A tool's result. */
 export const result = ({ callId, content, isError, isNamed, name }: Sent<ResultPart>): ResultPart => ({
@@ -69,7 +70,8 @@ export const result = ({ callId, content, isError, isNamed, name }: Sent<ResultP
   name: name ?? undefined,
   content: content ?? [],
   isError: isError ?? false,
-  ...(isNamed && name ? { isNamed } : {})
+  isNamed: isNamed && name ? true : undefined,
+  vendorFields: undefined
 })
 
 export const declaration = (

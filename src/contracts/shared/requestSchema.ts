@@ -16,7 +16,7 @@ export type Counted = "turns" | "parts" | "functions" | "stops" | "toolNames" | 
 /** A kind of an object: the fields of the Schema that it has, and those of the vendor's. */
 export interface KindFields {
   readonly reads: ReadonlyArray<string>
-  readonly fields?: Table
+  readonly fields: Table
 }
 
 /** What a Schema of a request does not say by itself. */
@@ -89,7 +89,7 @@ const memberKinds = (objects: ReadonlyArray<SchemaAST.Objects>, by: string): Map
 const merged = (objects: ReadonlyArray<SchemaAST.Objects>): Row =>
   objects.map((object) => factsOf(object)).reduce<Row>(
     (row, facts) => facts === undefined ? row : withFacts(row, facts),
-    { fate: "supported", fields: fieldsOf(objects) }
+    { ...supported, fields: fieldsOf(objects) }
   )
 
 const withKinds = (
@@ -102,14 +102,14 @@ const withKinds = (
   const known = new Map<KindFields, Row>()
   const rowOfKind = (kind: KindFields): Row => {
     const read = kind.reads.map((name): readonly [string, Row] => [name, all.get(name)!])
-    const row: Row = { fate: "supported", fields: new Map([...read, ...Object.entries(kind.fields ?? {})]) }
+    const row: Row = { ...supported, fields: new Map([...read, ...Object.entries(kind.fields)]) }
     known.set(kind, row)
     return row
   }
   for (const [name, kind] of Object.entries(rows)) {
     kinds.set(name, "fate" in kind ? kind : known.get(kind) ?? rowOfKind(kind))
   }
-  return { fate: "supported", kinds: { by, rows: kinds } }
+  return { ...supported, kinds: { by, rows: kinds } }
 }
 
 const made = (type: SchemaAST.AST): Row => {
@@ -121,7 +121,7 @@ const made = (type: SchemaAST.AST): Row => {
   if (members.some(SchemaAST.isUnknown)) return withFacts(opaque, facts)
   if (list !== undefined) {
     const element = list.rest[0] === undefined ? supported : rowOf(list.rest[0])
-    return withFacts(isPlain(element) ? element : { fate: "supported", items: element }, facts)
+    return withFacts(isPlain(element) ? element : { ...supported, items: element }, facts)
   }
   const union = members.find(SchemaAST.isUnion)
   if (union !== undefined) return withFacts(rowOf(union), facts)
@@ -130,7 +130,7 @@ const made = (type: SchemaAST.AST): Row => {
   if (objects.length > 1) {
     const kinds = memberKinds(objects, "type")
     return withFacts(
-      kinds.size > 1 ? { fate: "supported", kinds: { by: "type", rows: kinds } } : merged(objects),
+      kinds.size > 1 ? { ...supported, kinds: { by: "type", rows: kinds } } : merged(objects),
       facts
     )
   }
@@ -138,7 +138,7 @@ const made = (type: SchemaAST.AST): Row => {
   if (object !== type) return withFacts(rowOf(object!), facts)
   const fields = fieldsOf(objects)
   return withFacts(
-    fields.size === 0 && object!.indexSignatures.length > 0 ? opaque : { fate: "supported", fields },
+    fields.size === 0 && object!.indexSignatures.length > 0 ? opaque : { ...supported, fields },
     facts
   )
 }

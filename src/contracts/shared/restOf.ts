@@ -3,7 +3,7 @@ import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { BodyVendorFields, type Entry, mostPaths } from "./BodyVendorFields.ts"
-import type { Family, Fields, Kinds, Row, ServerFields } from "./Family.ts"
+import { type Family, type Fields, type Kinds, type Row, type ServerFields, supported } from "./Family.ts"
 
 /** What a body says beyond what the gateway models. */
 export interface Rest {
@@ -276,7 +276,7 @@ class Walk {
 
 const noFields: Fields = new Map()
 
-const unknownRow: Row = { fate: "reported" }
+const unknownRow: Row = { ...supported, fate: "reported" }
 
 /** What a parsed body says beyond what the gateway models. An ordinary body has nothing of the kind. */
 export function* restOf(family: Family, body: unknown): Cooperative<Rest> {

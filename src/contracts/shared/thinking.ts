@@ -99,7 +99,7 @@ const isSent = (value: unknown): boolean => value !== undefined && value !== nul
 /** The fields of a conversation that say what the caller said of thinking. */
 export type ThinkingFields = Pick<Conversation, "thinking" | "serverFields">
 
-const nothing: ThinkingFields = {}
+const nothing: ThinkingFields = { thinking: undefined, serverFields: undefined }
 
 /**
  * What a request says of thinking: `vendor` in its vendor's words, and the words of servers among the fields of its body that are not
@@ -129,9 +129,9 @@ export const thinkingFields = (
   const fields = all.flatMap(({ field }) => field === undefined ? [] : [field])
   const thinking: Thinking = {
     mode: modes.includes(false) ? "off" : modes.includes(true) ? "on" : "auto",
-    ...(effort === undefined ? {} : { effort }),
-    ...(budget === undefined ? {} : { budget }),
-    ...(fields.length === 0 ? {} : { fields })
+    effort,
+    budget,
+    fields: fields.length === 0 ? undefined : fields
   }
-  return { thinking, ...(serverFields === undefined ? {} : { serverFields }) }
+  return { thinking, serverFields }
 }

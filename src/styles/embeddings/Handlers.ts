@@ -54,7 +54,8 @@ export const EmbeddingsHandlers = groupRoutes(
           request: running,
           inputs,
           dimensions,
-          fields: serverFields
+          fields: serverFields,
+          own: undefined
         })
 
         const numbers = body.encoding_format === "base64" ? base64 : floats

@@ -46,7 +46,7 @@ interface ReadRequest {
   /** Text of which the tokens are estimated. */
   readonly text: string
   /** The source, if it is a form. */
-  readonly form?: ReceivedForm
+  readonly form: ReceivedForm | undefined
 }
 
 const readBody = jsonRequest(RelayedBody, { keepsText: true })
@@ -83,9 +83,12 @@ const readJson = Effect.fnUntraced(function*(
     body: (name) => {
       const content = named.map((piece) => piece === modelPlace ? JSON.stringify(name) : piece).join("")
       return { content, contentType: "application/json", length: undefined, recorded: content }
-    }
+    },
+    isSpent: false,
+    sent: 0,
+    release() {}
   }
-  return { isStream: body.stream === true, model, source, text: endpoint.isText === true ? text : "" }
+  return { isStream: body.stream === true, model, source, text: endpoint.isText === true ? text : "", form: undefined }
 })
 
 /** The tokens of output that a request reserves; `undefined` without bounds. */

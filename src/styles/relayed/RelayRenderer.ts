@@ -67,6 +67,7 @@ export class RelayRenderer implements ReplyRenderer<Uint8Array, Frame> {
   readonly keepAlive: (() => string) | undefined
   /** The reply is text, which recordings keep. */
   readonly isRecorded: boolean
+  readonly isBilled = false
   private readonly facts: RelayedFacts
   private readonly budget: OpenRelayed["budget"]
   private readonly decoder: TextDecoder | undefined
@@ -161,6 +162,10 @@ export class RelayRenderer implements ReplyRenderer<Uint8Array, Frame> {
       imageOutputTokens: this.details?.imageOutputTokens ?? (hasPictures ? completionTokens : 0),
       pieces: Object.keys(pieces).length === 0 ? undefined : pieces
     })
+  }
+
+  promptReported(): boolean {
+    return false
   }
 
   estimated(): boolean {

@@ -56,7 +56,8 @@ const reportsViolation = (id: string) => (opening: Opening): Opening =>
   Effect.catchIf(
     opening,
     (error) => error.code === "tool_choice_violation",
-    (error): Effect.Effect<CompletionOutput> => Effect.succeed({ id, driver: "", events: Stream.fail(error) })
+    (error): Effect.Effect<CompletionOutput> =>
+      Effect.succeed({ id, driver: "", events: Stream.fail(error), maker: undefined })
   )
 
 const notFound = (id: string) =>

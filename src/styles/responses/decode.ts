@@ -12,7 +12,13 @@ import { commonSampling, stopSequences } from "../../contracts/shared/chatFamily
 import { jsonSchemaOutput } from "../../contracts/shared/conversation.ts"
 import { Faults } from "../../contracts/shared/Faults.ts"
 import { effortSaid, type ThinkingFields, thinkingFields } from "../../contracts/shared/thinking.ts"
-import { type Conversation, type StructuredOutput, Text, type Turn } from "../../domain/Conversation.ts"
+import {
+  type Conversation,
+  plainConversation,
+  type StructuredOutput,
+  Text,
+  type Turn
+} from "../../domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import type { Json } from "../../domain/json.ts"
 import { type Cooperative, mapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
@@ -47,7 +53,9 @@ const structuredOutput = ({ text }: ResponseRequest): StructuredOutput | undefin
 
 /** The fields of the server for what the request says of log probabilities. */
 const logprobFields = ({ include, top_logprobs: most }: ResponseRequest): Pick<Conversation, "serverFields"> =>
-  (most ?? 0) > 0 || include?.includes(includedLogprobs) === true ? { serverFields: { logprobs: true } } : {}
+  (most ?? 0) > 0 || include?.includes(includedLogprobs) === true
+    ? { serverFields: { logprobs: true } }
+    : { serverFields: undefined }
 
 const unknown = (param: "conversation" | "prompt"): GatewayError =>
   gatewayError("unknown_reference", `${param}: the gateway stores no ${param}s`, { param })
@@ -78,6 +86,7 @@ export function* decodeResponse(
     : []
   return faults.result<DecodedRequest>({
     conversation: {
+      ...plainConversation,
       turns: system.concat(yield* decodeItems(opened, names, faults, slice)),
       ...tools,
       parallelToolCalls: request.parallel_tool_calls !== false,

@@ -10,7 +10,13 @@ import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
-import { type Compactor, type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
+import {
+  type Compactor,
+  type CompletedReply,
+  Completion,
+  type CompletionOutput,
+  oneReply
+} from "../../completion/Completion.ts"
 import type { Replies } from "../../completion/CompletionInput.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import type { Request } from "../../completion/Request.ts"
@@ -175,7 +181,7 @@ export const makeResponder = Effect.gen(function*() {
       conversation: Conversation,
       make: (replies: Replies) => Effect.Effect<A, GatewayError>
     ): Effect.Effect<A, GatewayError, Scope.Scope> =>
-      completion.together({ caller, model, conversation, request, config }, make),
+      completion.together({ caller, model, conversation, request, config, ...oneReply }, make),
 
     /**
      * Answers a conversation in the way of the format. `around` wraps the opening of a stream. `made`: how the reply is made of several.
@@ -188,7 +194,7 @@ export const makeResponder = Effect.gen(function*() {
       around?: (opening: Opening) => Opening,
       made?: MadeTogether
     ) => {
-      const input = { caller, model, conversation, request, config, kept: keepsText }
+      const input = { caller, model, conversation, request, config, ...oneReply, kept: keepsText }
       if (!stream) {
         return Effect.flatMap(
           made === undefined ? completion.whole(input) : completion.together(input, made.whole),
@@ -209,7 +215,7 @@ export const makeResponder = Effect.gen(function*() {
       model: Route,
       conversation: Conversation
     ) {
-      const count = yield* completion.count({ caller, model, conversation, request, config })
+      const count = yield* completion.count({ caller, model, conversation, request, config, ...oneReply })
       return count ?? (yield* inTurn(runCooperatively(estimateCooperatively(conversation))))
     })
   }

@@ -16,7 +16,13 @@ import { generateModels, mostListed } from "../server/modelList.ts"
 import { type CompletionCall, makeServerClient } from "../server/ServerClient.ts"
 import { countBy, embedBy, namesOf, serverDriver } from "../server/serverDriver.ts"
 import { type ServerOptions, settingsOf } from "../server/ServerOptions.ts"
-import type { CompletionRequest, CountRequest, Driver, EmbeddingsRequest } from "../Upstream.ts"
+import {
+  type CompletionRequest,
+  type CountRequest,
+  type Driver,
+  type EmbeddingsRequest,
+  sendsNothing
+} from "../Upstream.ts"
 
 /** The name of a model as a resource: names with a collection, such as `tunedModels/mine`, are resources already. */
 const resourceOf = (name: string): string =>
@@ -103,6 +109,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
     name: generate.id,
     contract: generate.id,
     sends: {
+      ...sendsNothing,
       sampling: (name) => samplingNames[name] !== undefined,
       stop: () => true,
       thinking: (model) => thinking.get(model.id) !== "none",

@@ -17,7 +17,7 @@ import { listedModels, mostListed } from "../server/modelList.ts"
 import { type CompletionCall, makeServerClient } from "../server/ServerClient.ts"
 import { countBy, serverDriver } from "../server/serverDriver.ts"
 import { type ServerOptions, settingsOf } from "../server/ServerOptions.ts"
-import type { CompletionRequest, CountRequest, Driver } from "../Upstream.ts"
+import { type CompletionRequest, type CountRequest, type Driver, sendsNothing } from "../Upstream.ts"
 
 const version = "2023-06-01"
 
@@ -91,6 +91,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     name: messages.id,
     contract: messages.id,
     sends: {
+      ...sendsNothing,
       sampling: (name, model, conversation) => !unsampled(conversation, asked(model).options.thinking).includes(name),
       thinking: (model, thinking, conversation) =>
         saysThinking(thinking, asked(model).options.thinking ?? "budget") &&

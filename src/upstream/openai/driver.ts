@@ -13,7 +13,7 @@ import { cacheNames } from "../server/cacheName.ts"
 import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
 import { namesOf } from "../server/serverDriver.ts"
 import type { ServerSettings } from "../server/ServerOptions.ts"
-import type { CompletionRequest, ServedContract } from "../Upstream.ts"
+import { type CompletionRequest, sendsNothing, type ServedContract } from "../Upstream.ts"
 import { OutputLimit } from "./outputLimit.ts"
 
 /** Models that are remembered. */
@@ -64,6 +64,7 @@ export const serveChat = (client: ServerClient, settings: ServerSettings): Serve
   return {
     contract: chat.id,
     sends: {
+      ...sendsNothing,
       sampling: () => true,
       stop: (conversation) => sendsStop(tools, conversation),
       thinking: (model, thinking) => saysThinking(thinking, wordsOf(model)),

@@ -38,10 +38,11 @@ export class OutputLimit {
 
   /** A request's parameters with its limit in the server's field, by the model's id. */
   said(model: string, sampling: Sampling): Sampling {
-    const { maxCompletionTokens, maxTokens, ...others } = sampling
-    const limit = maxCompletionTokens ?? maxTokens
+    const limit = sampling.maxCompletionTokens ?? sampling.maxTokens
     const name = this.#learned.get(model) ?? this.#usual
-    return name === undefined || limit === undefined ? sampling : { ...others, [name]: limit }
+    return name === undefined || limit === undefined
+      ? sampling
+      : { ...sampling, maxCompletionTokens: undefined, maxTokens: undefined, [name]: limit }
   }
 
   /** Whether a refusal says that the server reads the other field, which is sent from now on. */

@@ -23,7 +23,7 @@ import { MissingEndpoint } from "../server/MissingEndpoint.ts"
 import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
 import { namesOf } from "../server/serverDriver.ts"
 import type { ServerSettings } from "../server/ServerOptions.ts"
-import type { CompletionRequest, Seals, ServedContract } from "../Upstream.ts"
+import { type CompletionRequest, type Seals, sendsNothing, type ServedContract } from "../Upstream.ts"
 import { makeCounts } from "./counts.ts"
 import { KnownModels } from "./KnownModels.ts"
 import { forgetOn } from "./stored.ts"
@@ -73,6 +73,7 @@ export const serveResponses = (client: ServerClient, settings: ServerSettings): 
   return {
     contract: models.speaks ? responses.id : undefined,
     sends: {
+      ...sendsNothing,
       sampling: (name, _, conversation) => sendsParameter(name, isNative(conversation)),
       leastOutput: leastOutputTokens,
       thinking: (model, said) => saysThinking(said, models.thinkingOf(model)),

@@ -304,8 +304,9 @@ export const makeServerClient = (
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...headers
       }, callerHeaders),
-      body
-    }, { phase, limits, budget })
+      body,
+      connection: undefined
+    }, { phase, limits, budget, isWhole: false })
     yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
     yield* exchange.head
     return exchange
@@ -344,7 +345,8 @@ export const makeServerClient = (
       origin,
       path: pathOf(path),
       headers: headersWith(token, headers, callerHeaders),
-      body
+      body,
+      connection: undefined
     }
     let running: Exchange | undefined
     // Added before the request is sent, so that every end of the scope stops it.

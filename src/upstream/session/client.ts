@@ -113,7 +113,8 @@ export const makeSessionClient = (
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { "content-type": "application/json" })
     },
-    body
+    body,
+    connection: undefined
   })
 
   /** A whole call. The body is read to its end, which keeps the connection usable. */
@@ -123,7 +124,7 @@ export const makeSessionClient = (
     read: (data: JsonRecord) => Effect.Effect<A, UpstreamFailure>
   ): Effect.Effect<A, UpstreamFailure> =>
     Effect.flatMap(
-      exchanges.start(request, { phase, limits }),
+      exchanges.start(request, { phase, limits, isWhole: false, budget: undefined }),
       (exchange) =>
         Effect.flatMap(exchange.answer(longestBody, limits.silence), (body) => {
           exchange.leave()
@@ -191,7 +192,12 @@ export const makeSessionClient = (
   })
 
   const startStream = ({ body, budget, path, phase, token }: StreamCall) =>
-    exchanges.start(requestOf("POST", path, token, "text/event-stream", body), { phase, limits, budget })
+    exchanges.start(requestOf("POST", path, token, "text/event-stream", body), {
+      phase,
+      limits,
+      budget,
+      isWhole: false
+    })
 
   const opened = <A>(exchange: Exchange, { phase, round, token }: StreamCall, value: A) =>
     Effect.flatMap(exchange.head, () => {

@@ -3,7 +3,7 @@
  */
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { ExchangeLimits, Exchanges } from "../Exchange.ts"
-import type { Capabilities, Driver, KeepsSessions, LogsIn } from "../Upstream.ts"
+import { type Capabilities, type Driver, type KeepsSessions, type LogsIn, sendsNothing } from "../Upstream.ts"
 import { makeSessionClient } from "./client.ts"
 import { makeCompletions } from "./completions.ts"
 
@@ -28,7 +28,7 @@ export const makeSessionDriver = (exchanges: Exchanges["Service"], options: Sess
     name: "session",
     contract: undefined,
     isAnonymous: false,
-    sends: {},
+    sends: sendsNothing,
     models: options.furtherModels,
     secrets: exchanges.secrets,
     verify: client.verify,

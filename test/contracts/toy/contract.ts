@@ -13,7 +13,7 @@ import { noBounds, usualCaching } from "../../../src/contracts/shared/facts.ts"
 import type { FrameRenderer } from "../../../src/contracts/shared/FrameRenderer.ts"
 import { asCount, asString, parseJson } from "../../../src/contracts/shared/json.ts"
 import { familyOf } from "../../../src/contracts/shared/requestSchema.ts"
-import { type Conversation, type Role, Text, type Turn } from "../../../src/domain/Conversation.ts"
+import { type Conversation, noSampling, type Role, Text, type Turn } from "../../../src/domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../../src/domain/GatewayError.ts"
 import { type Reply, replyText } from "../../../src/domain/Reply.ts"
 import type { FinishReason, Usage } from "../../../src/domain/ReplyEvent.ts"
@@ -142,8 +142,14 @@ export const toy = {
       toolChoice: { _tag: "Auto" },
       parallelToolCalls: true,
       stop: [],
-      sampling: {},
-      output: undefined
+      sampling: noSampling,
+      output: undefined,
+      thinking: undefined,
+      vendorFields: undefined,
+      vendorTools: undefined,
+      untranslated: undefined,
+      bodyVendorFields: undefined,
+      serverFields: undefined
     })
   },
   writeRequest: function*(model: string, { turns }: Conversation, _: undefined, isWhole: boolean): Cooperative<string> {

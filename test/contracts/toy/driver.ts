@@ -4,7 +4,7 @@ import { listedModels } from "../../../src/upstream/server/modelList.ts"
 import { makeServerClient } from "../../../src/upstream/server/ServerClient.ts"
 import { namesOf, serverDriver } from "../../../src/upstream/server/serverDriver.ts"
 import { type ServerOptions, settingsOf } from "../../../src/upstream/server/ServerOptions.ts"
-import type { Driver } from "../../../src/upstream/Upstream.ts"
+import { type Driver, sendsNothing } from "../../../src/upstream/Upstream.ts"
 import { toy } from "./contract.ts"
 import { toyName } from "./names.ts"
 
@@ -20,7 +20,7 @@ export const makeToyDriver = (exchanges: Exchanges["Service"], options: ServerOp
   return serverDriver(client, settings, { path: "/models", query: "", read: listedModels, ask: undefined }, {
     name: toyName,
     contract: toy.id,
-    sends: {},
+    sends: sendsNothing,
     capabilities: {},
     complete: (request) =>
       client.complete(request, function*({ conversation, isWhole = false, model }) {

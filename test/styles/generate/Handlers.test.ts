@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { generateErrors } from "../../../src/contracts/generate/clientErrors.ts"
 import { GenerateResponse, TokenCount } from "../../../src/contracts/generate/schema.ts"
+import { Text } from "../../../src/domain/Conversation.ts"
 import { type ErrorCode, gatewayError } from "../../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../../src/domain/ReplyEvent.ts"
 import * as Reply from "../../../src/domain/ReplyEvent.ts"
@@ -152,12 +153,19 @@ describe("the content-generation endpoints", () => {
     assert.deepStrictEqual(response.functionCalls, [{ id: "call_1", name: "get_weather", args: { city: "Paris" } }])
     assert.deepInclude(running.inputs[0]?.conversation, {
       turns: [
-        { role: "system", parts: [{ _tag: "Text", text: "Be brief." }] },
+        { role: "system", parts: [Text("Be brief.")] },
         {
           role: "user",
           parts: [
-            { _tag: "Text", text: "Weather?" },
-            { _tag: "Image", url: undefined, data: "aGk=", mediaType: "image/png", detail: undefined }
+            Text("Weather?"),
+            {
+              _tag: "Image",
+              url: undefined,
+              data: "aGk=",
+              mediaType: "image/png",
+              detail: undefined,
+              vendorFields: undefined
+            }
           ]
         }
       ],

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { decodeGenerate, showsThoughts } from "../../../src/contracts/generate/readRequest.ts"
-import { type FilePart, Text } from "../../../src/domain/Conversation.ts"
+import { type FilePart, noSampling, plainConversation, Reasoning, Text } from "../../../src/domain/Conversation.ts"
 import { readCountRequest, readGenerateRequest } from "../../../src/styles/generate/readRequest.ts"
 import { runs } from "../../support/effort.ts"
 import { conversationReader } from "../../support/readBody.ts"
@@ -87,20 +87,29 @@ const file: FilePart = {
   url: undefined,
   id: undefined,
   data: undefined,
-  mediaType: undefined
+  mediaType: undefined,
+  vendorFields: undefined
 }
 
 describe("a content generation", () => {
   it.effect("is decoded with every field", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read(full), {
+        ...plainConversation,
         turns: [
           { role: "system", parts: [Text("Be brief.")] },
           {
             role: "user",
             parts: [
               Text("Look"),
-              { _tag: "Image", url: undefined, data: "aGk=", mediaType: "image/png", detail: undefined },
+              {
+                _tag: "Image",
+                url: undefined,
+                data: "aGk=",
+                mediaType: "image/png",
+                detail: undefined,
+                vendorFields: undefined
+              },
               { ...file, kind: "audio", data: "aGk=", mediaType: "audio/wav" },
               { ...file, kind: "video", name: "b", url: "gs://a.mp4", mediaType: "video/mp4" },
               { ...file, url: "gs://a.pdf" }
@@ -109,25 +118,49 @@ describe("a content generation", () => {
           {
             role: "assistant",
             parts: [
-              { _tag: "Reasoning", text: "I should ask." },
+              Reasoning("I should ask."),
               Text("Asking."),
-              { _tag: "Call", id: "call_1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" },
-              { _tag: "Call", id: "", name: "get_time", arguments: "{}" }
+              {
+                _tag: "Call",
+                id: "call_1",
+                name: "get_weather",
+                arguments: "{\"city\":\"Paris\"}",
+                vendorFields: undefined,
+                sealed: undefined
+              },
+              { _tag: "Call", id: "", name: "get_time", arguments: "{}", vendorFields: undefined, sealed: undefined }
             ]
           },
           {
             role: "tool",
             parts: [
-              { _tag: "Result", callId: "call_1", name: "get_weather", content: [Text("sunny")], isError: false },
+              {
+                _tag: "Result",
+                callId: "call_1",
+                name: "get_weather",
+                content: [Text("sunny")],
+                isError: false,
+                isNamed: undefined,
+                vendorFields: undefined
+              },
               {
                 _tag: "Result",
                 callId: "",
                 name: "get_time",
                 content: [
                   Text("{\"code\":5}"),
-                  { _tag: "Image", url: undefined, data: "aGk=", mediaType: "image/png", detail: undefined }
+                  {
+                    _tag: "Image",
+                    url: undefined,
+                    data: "aGk=",
+                    mediaType: "image/png",
+                    detail: undefined,
+                    vendorFields: undefined
+                  }
                 ],
-                isError: true
+                isError: true,
+                vendorFields: undefined,
+                isNamed: undefined
               }
             ]
           },
@@ -140,9 +173,9 @@ describe("a content generation", () => {
           strict: undefined
         }],
         toolChoice: { _tag: "Function", name: "get_weather" },
-        parallelToolCalls: true,
         stop: ["END"],
         sampling: {
+          ...noSampling,
           temperature: 0.5,
           topP: 0.9,
           topK: 40,
@@ -202,7 +235,15 @@ describe("a content generation", () => {
       const { turns } = yield* read(response(given))
       assert.deepStrictEqual(turns, [{
         role: "tool",
-        parts: [{ _tag: "Result", callId: "", name: "f", content: [Text(expected)], isError }]
+        parts: [{
+          _tag: "Result",
+          callId: "",
+          name: "f",
+          content: [Text(expected)],
+          isError,
+          isNamed: undefined,
+          vendorFields: undefined
+        }]
       }])
     }))
 

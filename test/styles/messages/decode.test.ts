@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { decodeMessages } from "../../../src/contracts/messages/readRequest.ts"
 import { MessagesRequest } from "../../../src/contracts/messages/schema.ts"
-import type { FilePart } from "../../../src/domain/Conversation.ts"
+import { type FilePart, noSampling, plainConversation, Reasoning, Text } from "../../../src/domain/Conversation.ts"
 import { estimateConversation } from "../../../src/domain/estimateConversation.ts"
 import { jsonBody } from "../../../src/http/jsonBody.ts"
 import { runs } from "../../support/effort.ts"
@@ -105,7 +105,8 @@ const file: FilePart = {
   url: undefined,
   id: undefined,
   data: undefined,
-  mediaType: undefined
+  mediaType: undefined,
+  vendorFields: undefined
 }
 
 describe("a messages request", () => {
@@ -113,39 +114,62 @@ describe("a messages request", () => {
     Effect.gen(function*() {
       const conversation = yield* read(full)
       assert.deepStrictEqual(conversation, {
+        ...plainConversation,
         turns: [
-          { role: "system", parts: [{ _tag: "Text", text: "Be brief." }] },
+          { role: "system", parts: [Text("Be brief.")] },
           {
             role: "user",
             parts: [
-              { _tag: "Text", text: "Look" },
-              { _tag: "Image", url: undefined, data: "aGk=", mediaType: "image/png", detail: undefined },
+              Text("Look"),
+              {
+                _tag: "Image",
+                url: undefined,
+                data: "aGk=",
+                mediaType: "image/png",
+                detail: undefined,
+                vendorFields: undefined
+              },
               {
                 _tag: "Image",
                 url: "https://example.com/a.png",
                 data: undefined,
                 mediaType: undefined,
-                detail: undefined
+                detail: undefined,
+                vendorFields: undefined
               },
               { ...file, id: "file_1" },
               { ...file, name: "Paper", data: "cGRm", mediaType: "application/pdf" },
-              { _tag: "Text", text: "from the web" },
+              Text("from the web"),
               { ...file, url: "https://example.com/a.pdf" },
               { ...file, id: "file_2" },
-              { _tag: "Text", text: "Notes" },
-              { _tag: "Text", text: "plain words" },
-              { _tag: "Text", text: "inner" },
-              { _tag: "Text", text: "Found\nhttps://example.com\na result" }
+              Text("Notes"),
+              Text("plain words"),
+              Text("inner"),
+              Text("Found\nhttps://example.com\na result")
             ]
           },
           {
             role: "assistant",
             parts: [
-              { _tag: "Reasoning", text: "I should ask." },
-              { _tag: "Reasoning", text: "" },
-              { _tag: "Text", text: "Asking." },
-              { _tag: "Call", id: "call_1", name: "get_weather", arguments: "{\"city\":\"Paris\"}" },
-              { _tag: "Call", id: "call_2", name: "get_weather", arguments: "{}" }
+              Reasoning("I should ask."),
+              Reasoning(""),
+              Text("Asking."),
+              {
+                _tag: "Call",
+                id: "call_1",
+                name: "get_weather",
+                arguments: "{\"city\":\"Paris\"}",
+                vendorFields: undefined,
+                sealed: undefined
+              },
+              {
+                _tag: "Call",
+                id: "call_2",
+                name: "get_weather",
+                arguments: "{}",
+                vendorFields: undefined,
+                sealed: undefined
+              }
             ]
           },
           {
@@ -155,29 +179,34 @@ describe("a messages request", () => {
                 _tag: "Result",
                 callId: "call_1",
                 name: undefined,
-                content: [{ _tag: "Text", text: "sunny" }],
-                isError: false
+                content: [Text("sunny")],
+                isError: false,
+                isNamed: undefined,
+                vendorFields: undefined
               },
               {
                 _tag: "Result",
                 callId: "call_2",
                 name: undefined,
                 content: [
-                  { _tag: "Text", text: "no city" },
+                  Text("no city"),
                   {
                     _tag: "Image",
                     url: "https://example.com/b.png",
                     data: undefined,
                     mediaType: undefined,
-                    detail: undefined
+                    detail: undefined,
+                    vendorFields: undefined
                   }
                 ],
-                isError: true
+                isError: true,
+                isNamed: undefined,
+                vendorFields: undefined
               }
             ]
           },
-          { role: "user", parts: [{ _tag: "Text", text: "Well?" }] },
-          { role: "system", parts: [{ _tag: "Text", text: "Now answer." }] }
+          { role: "user", parts: [Text("Well?")] },
+          { role: "system", parts: [Text("Now answer.")] }
         ],
         tools: [{
           name: "get_weather",
@@ -188,7 +217,7 @@ describe("a messages request", () => {
         toolChoice: { _tag: "Function", name: "get_weather" },
         parallelToolCalls: false,
         stop: ["END"],
-        sampling: { temperature: 0.5, topP: 0.9, topK: 40, maxTokens: 100 },
+        sampling: { ...noSampling, temperature: 0.5, topP: 0.9, topK: 40, maxTokens: 100 },
         thinking: { mode: "on", effort: "high", budget: 2048, fields: ["thinking", "output_config.effort"] },
         output: {
           _tag: "JsonSchema",
@@ -203,7 +232,7 @@ describe("a messages request", () => {
   it.effect("needs no more than model and messages, and passes on no limit that it did not give", () =>
     Effect.gen(function*() {
       const conversation = yield* read(base)
-      assert.deepStrictEqual(conversation.turns, [{ role: "user", parts: [{ _tag: "Text", text: "Hi" }] }])
+      assert.deepStrictEqual(conversation.turns, [{ role: "user", parts: [Text("Hi")] }])
       assert.isUndefined(conversation.sampling.maxTokens)
       assert.deepStrictEqual(conversation.toolChoice, { _tag: "Auto" })
       assert.isTrue(conversation.parallelToolCalls)
@@ -212,7 +241,7 @@ describe("a messages request", () => {
   it.effect("may give the system prompt as a string", () =>
     Effect.gen(function*() {
       const { turns } = yield* read({ ...base, system: "Be brief." })
-      assert.deepStrictEqual(turns[0], { role: "system", parts: [{ _tag: "Text", text: "Be brief." }] })
+      assert.deepStrictEqual(turns[0], { role: "system", parts: [Text("Be brief.")] })
     }))
 
   it.effect("has the structured output of the vendor's earlier field too", () =>
@@ -239,17 +268,19 @@ describe("a messages request", () => {
         }]
       })
       assert.deepStrictEqual(turns.flatMap((turn) => turn.parts), [
-        { _tag: "Text", text: "[container_upload omitted]" },
-        { _tag: "Text", text: "[image omitted]" },
-        { _tag: "Text", text: "[document omitted]" },
+        Text("[container_upload omitted]"),
+        Text("[image omitted]"),
+        Text("[document omitted]"),
         {
           _tag: "Result",
           callId: "a",
           name: undefined,
-          content: [{ _tag: "Text", text: "Tool loaded: x" }],
-          isError: false
+          content: [Text("Tool loaded: x")],
+          isError: false,
+          vendorFields: undefined,
+          isNamed: undefined
         },
-        { _tag: "Text", text: "[web_search called with {}]" }
+        Text("[web_search called with {}]")
       ])
     }))
 

@@ -26,7 +26,8 @@ type Open = (input: CompletionInput) => Effect.Effect<CompletionOutput, GatewayE
 const output = (events: Stream.Stream<ReplyEvent, GatewayError>): CompletionOutput => ({
   id: "session-1",
   driver: "session",
-  events
+  events,
+  maker: undefined
 })
 
 /** The style over a completion service that the test scripts, within the test's own clock and scope. */

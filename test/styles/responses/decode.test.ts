@@ -5,7 +5,7 @@ import * as Result from "effect/Result"
 import * as fc from "fast-check"
 import { ResponseRequest } from "../../../src/contracts/responses/schema.ts"
 import { unreadable } from "../../../src/contracts/responses/vendorItems.ts"
-import { type Conversation, Text, type Turn } from "../../../src/domain/Conversation.ts"
+import { type Conversation, Reasoning, Text, type Turn } from "../../../src/domain/Conversation.ts"
 import type { GatewayError } from "../../../src/domain/GatewayError.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
@@ -88,8 +88,15 @@ const user = (text: string): Turn => ({ role: "user", parts: [Text(text)] })
 const oslo: Turn = {
   role: "assistant",
   parts: [
-    { _tag: "Reasoning", text: "Look." },
-    { _tag: "Call", id: "call_1", name: "get_weather", arguments: "{\"city\":\"Oslo\"}" }
+    Reasoning("Look."),
+    {
+      _tag: "Call",
+      id: "call_1",
+      name: "get_weather",
+      arguments: "{\"city\":\"Oslo\"}",
+      vendorFields: undefined,
+      sealed: undefined
+    }
   ]
 }
 
@@ -124,13 +131,28 @@ describe("the input of a Responses request", () => {
       {
         role: "assistant",
         parts: [
-          { _tag: "Reasoning", text: "Look." },
-          { _tag: "Call", id: "call_1", name: "get_weather", arguments: "{}" }
+          Reasoning("Look."),
+          {
+            _tag: "Call",
+            id: "call_1",
+            name: "get_weather",
+            arguments: "{}",
+            vendorFields: undefined,
+            sealed: undefined
+          }
         ]
       },
       {
         role: "tool",
-        parts: [{ _tag: "Result", callId: "call_1", name: undefined, content: [Text("sunny")], isError: false }]
+        parts: [{
+          _tag: "Result",
+          callId: "call_1",
+          name: undefined,
+          content: [Text("sunny")],
+          isError: false,
+          isNamed: undefined,
+          vendorFields: undefined
+        }]
       },
       { role: "assistant", parts: [Text("It is sunny.")] }
     ])
@@ -158,16 +180,31 @@ describe("the input of a Responses request", () => {
     ]
     const result = (callId: string, text: string): Turn => ({
       role: "tool",
-      parts: [{ _tag: "Result", callId, name: undefined, content: [Text(text)], isError: false }]
+      parts: [{
+        _tag: "Result",
+        callId,
+        name: undefined,
+        content: [Text(text)],
+        isError: false,
+        isNamed: undefined,
+        vendorFields: undefined
+      }]
     })
     assert.deepStrictEqual(await turns({ input }), [
       {
         role: "assistant",
         parts: [
-          { _tag: "Reasoning", text: "Hm." },
+          Reasoning("Hm."),
           Text("Looking."),
-          { _tag: "Call", id: "c1", name: "f", arguments: "{}" },
-          { _tag: "Call", id: "c2", name: "patch", arguments: "{\"input\":\"+a\"}" },
+          { _tag: "Call", id: "c1", name: "f", arguments: "{}", vendorFields: undefined, sealed: undefined },
+          {
+            _tag: "Call",
+            id: "c2",
+            name: "patch",
+            arguments: "{\"input\":\"+a\"}",
+            vendorFields: undefined,
+            sealed: undefined
+          },
           Text("Done.")
         ]
       },
@@ -187,14 +224,15 @@ describe("the input of a Responses request", () => {
       { type: "input_audio", input_audio: { data: "CC==", format: "wav" } }
     ]
     const [turn] = await turns({ input: [{ role: "user", content }] })
-    const image = { url: undefined, data: undefined, mediaType: undefined, detail: undefined }
+    const image = { url: undefined, data: undefined, mediaType: undefined, detail: undefined, vendorFields: undefined }
     const file = {
       kind: "file" as const,
       name: undefined,
       url: undefined,
       id: undefined,
       data: undefined,
-      mediaType: undefined
+      mediaType: undefined,
+      vendorFields: undefined
     }
     assert.deepStrictEqual(turn?.parts, [
       { _tag: "Image", ...image, url: "https://example.org/a.png", detail: "low" },
@@ -212,7 +250,7 @@ describe("the input of a Responses request", () => {
     ]
     const { conversation, ignored } = await decoded({ input })
     assert.deepStrictEqual(conversation.turns, [
-      { role: "system", parts: [{ _tag: "Text", text: unreadable }] },
+      { role: "system", parts: [Text(unreadable)] },
       user("[video omitted]")
     ])
     assert.deepStrictEqual(ignored, ["input[0]", "input[1].content[0]"])

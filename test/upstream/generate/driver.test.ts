@@ -184,7 +184,16 @@ describe("the generate driver", () => {
       Effect.gen(function*() {
         const { driver, server } = yield* setUp()
         const ask = (inputs: ReadonlyArray<string | ReadonlyArray<number>>) =>
-          Effect.flip(driver.capabilities.embed!({ model, inputs, dimensions: undefined, token: undefined, ...alone }))
+          Effect.flip(
+            driver.capabilities.embed!({
+              model,
+              inputs,
+              dimensions: undefined,
+              token: undefined,
+              own: undefined,
+              ...alone
+            })
+          )
         assert.strictEqual(facts(yield* ask([[1, 2]])).class, "caller_mistake")
         assert.lengthOf(server.requests, 0)
         server.answer(() => json(200, { embeddings: [{ values: [1] }] }))

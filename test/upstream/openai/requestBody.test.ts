@@ -1,7 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as RequestBody from "../../../src/contracts/chat/writeRequest.ts"
 import type { ToolMode } from "../../../src/contracts/shared/chatMessages.ts"
-import { type Conversation, type Part, Text, type Turn } from "../../../src/domain/Conversation.ts"
+import {
+  type Conversation,
+  noSampling,
+  type Part,
+  plainConversation,
+  Reasoning,
+  Text,
+  type Turn
+} from "../../../src/domain/Conversation.ts"
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import { renderCall } from "../../../src/sieve/history.ts"
 
@@ -13,13 +21,8 @@ const chatRequest = (model: string, conversation: Conversation, tools: ToolMode)
 })
 
 const conversation = (rest: Partial<Conversation>): Conversation => ({
+  ...plainConversation,
   turns: [{ role: "user", parts: [Text("Hi")] }],
-  tools: [],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined,
   ...rest
 })
 
@@ -40,7 +43,14 @@ const messagesOf = (turns: ReadonlyArray<Turn>, mode: ToolMode = "native", rest:
 const user = (...parts: ReadonlyArray<Part>): Turn => ({ role: "user", parts })
 const assistant = (...parts: ReadonlyArray<Part>): Turn => ({ role: "assistant", parts })
 const system = (text: string): Turn => ({ role: "system", parts: [Text(text)] })
-const call = (id: string, name = "f"): Part => ({ _tag: "Call", id, name, arguments: "{\"a\":1}" })
+const call = (id: string, name = "f"): Part => ({
+  _tag: "Call",
+  id,
+  name,
+  arguments: "{\"a\":1}",
+  sealed: undefined,
+  vendorFields: undefined
+})
 const result = (callId: string, ...content: ReadonlyArray<Part>): Turn => ({
   role: "tool",
   parts: [{
@@ -48,10 +58,19 @@ const result = (callId: string, ...content: ReadonlyArray<Part>): Turn => ({
     callId,
     name: undefined,
     isError: false,
-    content: content.filter((part) => part._tag === "Text" || part._tag === "Image")
+    content: content.filter((part) => part._tag === "Text" || part._tag === "Image"),
+    isNamed: undefined,
+    vendorFields: undefined
   }]
 })
-const image: Part = { _tag: "Image", url: undefined, data: "AAAA", mediaType: "image/jpeg", detail: "low" }
+const image: Part = {
+  _tag: "Image",
+  url: undefined,
+  data: "AAAA",
+  mediaType: "image/jpeg",
+  detail: "low",
+  vendorFields: undefined
+}
 const imagePart = { type: "image_url", image_url: { url: "data:image/jpeg;base64,AAAA", detail: "low" } }
 const tools = [{ name: "f", description: "does f", parameters: { type: "object" }, strict: true }]
 
@@ -72,6 +91,7 @@ describe("chatRequest", () => {
     const body = bodyOf({
       stop: ["END", "STOP"],
       sampling: {
+        ...noSampling,
         temperature: 0,
         topP: 0.9,
         topK: 40,
@@ -82,7 +102,7 @@ describe("chatRequest", () => {
         frequencyPenalty: 0.5,
         logitBias: { "50256": -100 }
       },
-      thinking: { mode: "on", effort: "low" },
+      thinking: { mode: "on", effort: "low", budget: undefined, fields: undefined },
       output: { _tag: "JsonSchema", name: "city", description: undefined, schema, strict: true }
     })
     const { messages: _, ...rest } = body
@@ -131,7 +151,8 @@ describe("chatRequest", () => {
         url: undefined,
         id: undefined,
         data: undefined,
-        mediaType: undefined
+        mediaType: undefined,
+        vendorFields: undefined
       } as const
       const cases: ReadonlyArray<readonly [Part, object]> = [
         [image, imagePart],
@@ -159,12 +180,21 @@ describe("chatRequest", () => {
           type: "video_url",
           video_url: { url: "data:video/webm;base64,AAAA" }
         }],
-        [{ ...file, kind: "file", data: "AAAA", mediaType: "application/pdf", name: "a.pdf" }, {
+        [
+          { ...file, kind: "file", data: "AAAA", mediaType: "application/pdf", name: "a.pdf" },
+          {
+            type: "file",
+            file: { file_data: "data:application/pdf;base64,AAAA", filename: "a.pdf" }
+          }
+        ],
+        [{ ...file, kind: "file", id: "file-1" }, {
           type: "file",
-          file: { file_data: "data:application/pdf;base64,AAAA", filename: "a.pdf" }
+          file: { file_id: "file-1" }
         }],
-        [{ ...file, kind: "file", id: "file-1" }, { type: "file", file: { file_id: "file-1" } }],
-        [{ ...file, kind: "file", url: "https://x/a.pdf" }, { type: "text", text: "[file omitted: https://x/a.pdf]" }]
+        [{ ...file, kind: "file", url: "https://x/a.pdf" }, {
+          type: "text",
+          text: "[file omitted: https://x/a.pdf]"
+        }]
       ]
       for (const mode of ["native", "prompt"] as const) {
         for (const [part, expected] of cases) {
@@ -224,7 +254,7 @@ describe("chatRequest", () => {
     })
 
     it("take reasoning back, within its tool loop and after it", () => {
-      const reasoning: Part = { _tag: "Reasoning", text: "Hm." }
+      const reasoning: Part = Reasoning("Hm.")
       const loop = [user(Text("Go")), assistant(reasoning, call("a")), result("a", Text("one"))]
       assert.strictEqual(messagesOf(loop)[1]?.reasoning_content, "Hm.")
       assert.strictEqual(messagesOf([...loop, user(Text("And?"))])[1]?.reasoning_content, "Hm.")

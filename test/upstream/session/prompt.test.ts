@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as Prompt from "../../../src/contracts/session/writeRequest.ts"
-import { type Conversation, type Part, type Role, Text } from "../../../src/domain/Conversation.ts"
+import { type Conversation, type Part, plainConversation, type Role, Text } from "../../../src/domain/Conversation.ts"
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
 
 const renderPrompt = (of: Conversation) => runSync(Prompt.renderPrompt(of))
@@ -10,28 +10,32 @@ const conversation = (
   turns: ReadonlyArray<readonly [Role, ...ReadonlyArray<Part | string>]>,
   rest = {}
 ): Conversation => ({
+  ...plainConversation,
   turns: turns.map(([role, ...parts]) => ({
     role,
     parts: parts.map((part) => typeof part === "string" ? Text(part) : part)
   })),
-  tools: [],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined,
   ...rest
 })
 
 const weather = { name: "weather", description: "Tells the weather", parameters: undefined, strict: undefined }
 
-const call = (id: string, name: string, args: string): Part => ({ _tag: "Call", id, name, arguments: args })
+const call = (id: string, name: string, args: string): Part => ({
+  _tag: "Call",
+  id,
+  name,
+  arguments: args,
+  sealed: undefined,
+  vendorFields: undefined
+})
 const result = (callId: string, text: string, name?: string): Part => ({
   _tag: "Result",
   callId,
   name,
   content: [Text(text)],
-  isError: false
+  isError: false,
+  isNamed: undefined,
+  vendorFields: undefined
 })
 
 describe("renderPrompt", () => {
@@ -81,7 +85,8 @@ describe("renderPrompt", () => {
           url: undefined,
           id: undefined,
           data: undefined,
-          mediaType: undefined
+          mediaType: undefined,
+          vendorFields: undefined
         }],
         ["assistant", text, call(text, text, JSON.stringify({ text }))],
         ["tool", result(text, text)],
@@ -135,7 +140,8 @@ describe("renderPrompt", () => {
       url: "https://example.org/a.png",
       data: undefined,
       mediaType: undefined,
-      detail: undefined
+      detail: undefined,
+      vendorFields: undefined
     }
     const file: Part = {
       _tag: "File",
@@ -144,12 +150,21 @@ describe("renderPrompt", () => {
       url: undefined,
       id: "f",
       data: undefined,
-      mediaType: undefined
+      mediaType: undefined,
+      vendorFields: undefined
     }
     const prompt = renderPrompt(conversation([
       ["user", "Look", image, file],
-      ["assistant", { _tag: "Reasoning", text: "secret thoughts" }, call("c", "look", "{}")],
-      ["tool", { _tag: "Result", callId: "c", name: "look", content: [Text("here"), image], isError: false }]
+      ["assistant", { _tag: "Reasoning", text: "secret thoughts", vendorFields: undefined }, call("c", "look", "{}")],
+      ["tool", {
+        _tag: "Result",
+        callId: "c",
+        name: "look",
+        content: [Text("here"), image],
+        isError: false,
+        vendorFields: undefined,
+        isNamed: undefined
+      }]
     ]))
     assert.include(prompt, "Look\n\n[image omitted]\n\n[file omitted: a.pdf]\n")
     assert.include(prompt, "here\n[image omitted]\n</tool_result>")

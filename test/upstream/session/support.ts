@@ -9,8 +9,8 @@ import type { AddressInfo } from "node:net"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import { CurrentPace } from "../../../src/config/clock/retry.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
-import { classify, type FailureClass } from "../../../src/domain/classifyUpstreamFailure.ts"
-import { type Conversation, Text } from "../../../src/domain/Conversation.ts"
+import { classify, type FailureClass, plainContext } from "../../../src/domain/classifyUpstreamFailure.ts"
+import { type Conversation, plainConversation, Text } from "../../../src/domain/Conversation.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
@@ -151,13 +151,8 @@ export const fixedToken = (token: string | undefined): Credential => ({
 })
 
 export const ask = (prompt: string): Conversation => ({
-  turns: [{ role: "user", parts: [Text(prompt)] }],
-  tools: [],
-  toolChoice: { _tag: "Auto" },
-  parallelToolCalls: true,
-  stop: [],
-  sampling: {},
-  output: undefined
+  ...plainConversation,
+  turns: [{ role: "user", parts: [Text(prompt)] }]
 })
 
 /** A request; without a budget it is given one of the default limits when it runs. */
@@ -194,7 +189,7 @@ export interface Outcome {
   readonly failure: UpstreamFailure | undefined
 }
 
-export const facts = (failure: UpstreamFailure) => classify(failure, { direct: false, mayRefresh: true, shown: false })
+export const facts = (failure: UpstreamFailure) => classify(failure, { ...plainContext, mayRefresh: true })
 
 /** Runs a completion to its end. */
 export const complete = (driver: Driver, input: Request): Effect.Effect<Outcome> =>

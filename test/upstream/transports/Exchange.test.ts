@@ -21,7 +21,7 @@ interface Carried {
 }
 
 const carried = Effect.map(Deadlines, (deadlines): Carried => {
-  const exchange = new Exchange({ phase: "completion", limits }, deadlines)
+  const exchange = new Exchange({ phase: "completion", limits, isWhole: false, budget: undefined }, deadlines)
   const log: Carried["log"] = []
   exchange.attach({
     pause: () => log.push("pause"),
@@ -220,10 +220,15 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
     Effect.flatMap(
       Exchanges,
       (exchanges) =>
-        exchanges.start({ method: "POST", origin, path, headers: { "x-test": "1" }, body: "{}" }, {
-          phase: "session",
-          limits
-        })
+        exchanges.start(
+          { method: "POST", origin, path, headers: { "x-test": "1" }, body: "{}", connection: undefined },
+          {
+            phase: "session",
+            limits,
+            isWhole: false,
+            budget: undefined
+          }
+        )
     )
 
   it.live("carry status, headers and bytes, end, break off, and are refused", () =>
@@ -257,8 +262,9 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
           origin,
           path: "/",
           headers,
-          body: Stream.fromAsyncIterable(body, (cause) => invalidRequest(String(cause)))
-        }, { phase: "session", limits })
+          body: Stream.fromAsyncIterable(body, (cause) => invalidRequest(String(cause))),
+          connection: undefined
+        }, { phase: "session", limits, isWhole: false, budget: undefined })
     )
 
   it.live.each([{ "content-length": "8" }, {}])(

@@ -123,7 +123,7 @@ const alone = <A>(
 ): Effect.Effect<A, GatewayError> => {
   const gateway = Effect.suspend(() => Effect.flatMap(whole(summaryRequest(conversation)), ofGateway))
   if (compactor === undefined) return gateway
-  const server = Effect.flatMap(whole({ conversation: own }), (reply) => {
+  const server = Effect.flatMap(whole({ conversation: own, shorter: undefined }), (reply) => {
     const made = ofServer(reply)
     return made === undefined ? Effect.fail(noCompaction) : Effect.succeed(made)
   })
@@ -206,9 +206,9 @@ export const makeCompactions = Effect.gen(function*() {
           // A conversation that only its server can read gets no summary.
           const isDue = conversation.untranslated?.refused === undefined &&
             (yield* startCooperatively(estimateCooperatively(conversation))) >= asked
-          if (!isDue) return yield* reply({ conversation })
+          if (!isDue) return yield* reply({ conversation, shorter: undefined })
           const seal = yield* make(yield* whole(summaryRequest(conversation)))
-          return yield* reply({ conversation: yield* goesOn(compactionItem(seal)) })
+          return yield* reply({ conversation: yield* goesOn(compactionItem(seal)), shorter: undefined })
         })
       if (compactor === undefined) {
         return {
@@ -224,24 +224,30 @@ export const makeCompactions = Effect.gen(function*() {
       return {
         seal,
         whole: (replies) => {
-          const server = Effect.tap(replies.whole({ conversation }), ({ events }) =>
-            Effect.sync(() => {
-              watch.take(events)
-              end()
-            }))
+          const server = Effect.tap(
+            replies.whole({ conversation, shorter: undefined }),
+            ({ events }) =>
+              Effect.sync(() => {
+                watch.take(events)
+                end()
+              })
+          )
           return orElse(compactor, server, refusesField, after(replies, replies.whole))
         },
         stream: (replies) => {
-          const server = Effect.map(replies.stream({ conversation }), (output): CompletionOutput => ({
-            ...output,
-            events: Stream.onEnd(
-              Stream.mapArray(output.events, (events) => {
-                watch.take(events)
-                return events
-              }),
-              Effect.sync(end)
-            )
-          }))
+          const server = Effect.map(
+            replies.stream({ conversation, shorter: undefined }),
+            (output): CompletionOutput => ({
+              ...output,
+              events: Stream.onEnd(
+                Stream.mapArray(output.events, (events) => {
+                  watch.take(events)
+                  return events
+                }),
+                Effect.sync(end)
+              )
+            })
+          )
           return orElse(compactor, server, refusesField, after(replies, replies.stream))
         }
       }

@@ -12,7 +12,7 @@ import { Accounts } from "../../../accounts/Accounts.ts"
 import { admitRequest, type Asked, keyOf } from "../../../completion/admission.ts"
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
 import { promptUsage } from "../../../completion/SentPrompt.ts"
-import { noteUnpassed, noteVendorInputs, sendsNothing } from "../../../completion/unsentFields.ts"
+import { noDriver, noteUnpassed, noteVendorInputs } from "../../../completion/unsentFields.ts"
 import { runCooperatively } from "../../../config/clock/cooperative.ts"
 import { Deadlines } from "../../../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../../../config/GatewayConfig.ts"
@@ -31,9 +31,9 @@ export interface EmbeddingsRequest extends Asked {
   readonly inputs: ReadonlyArray<Input>
   readonly dimensions: number | undefined
   /** The vendor's own fields of each input. */
-  readonly own?: VendorInputs | undefined
+  readonly own: VendorInputs | undefined
   /** Fields of the caller's body for the server. */
-  readonly fields?: ServerFields | undefined
+  readonly fields: ServerFields | undefined
   readonly config: GatewayConfig
 }
 
@@ -145,10 +145,15 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
     const fromGateway = ({ dimensions, fields, inputs, own, request }: EmbeddingsRequest): Embedded => {
       const { stats } = request
       noteVendorInputs(own, stats)
-      if (fields !== undefined) noteUnpassed(fields, sendsNothing, request)
+      if (fields !== undefined) noteUnpassed(fields, noDriver, request)
       const vectorizer = makeVectorizer(dimensions ?? defaultDimensions)
       let tokens = 0
-      stats.soFar = { usage: () => promptUsage(tokens), estimated: () => true }
+      stats.soFar = {
+        usage: () => promptUsage(tokens),
+        estimated: () => true,
+        promptReported: () => false,
+        isBilled: false
+      }
       const vectors = Stream.fromIterable(inputs).pipe(
         Stream.rechunk(1),
         Stream.mapEffect((input) =>
