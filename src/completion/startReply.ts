@@ -11,6 +11,7 @@ import { isDirect } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { contracts } from "../contracts/contracts.ts"
+import { clientNames } from "../contracts/shared/validHistory.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
@@ -95,6 +96,12 @@ const withReminder = (conversation: Conversation): Conversation => ({
   }]
 })
 
+/** The client's names of tools, by those of the server; `undefined` if they are the same. */
+const namesBack = (conversation: Conversation, { contract }: Driver): ReadonlyMap<string, string> | undefined =>
+  contract === undefined || isWholeFor(conversation, contract)
+    ? undefined
+    : clientNames(conversation, contracts[contract].facts.limits)
+
 /** True if a chunk reports the prompt's tokens. */
 const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
   chunk.some((event) => event._tag === "UpstreamUsage" && event.usage.promptTokens !== undefined)
@@ -171,7 +178,12 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
       }),
       ({ events, id, isOver = mayTakeAWhile, organization }) => {
         if (organization !== undefined) lease.learnOrganization(organization)
-        const { tools } = conversation
+        const names = namesBack(conversation, driver)
+        // The model may write calls as text too, by the names that it knows.
+        const tools = names === undefined ? conversation.tools : [
+          ...conversation.tools,
+          ...Array.from(names, ([name, own]) => ({ ...conversation.tools.find((tool) => tool.name === own), name }))
+        ]
         const enabled = toolsEnabled(conversation)
         const singleCall = enabled && !conversation.parallelToolCalls && !isWholeFor(conversation, driver.contract)
         // A stop sequence or a single call may end the reply within a chunk, too late to estimate in slices.
@@ -194,7 +206,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           promptTokens: () => estimateConversation(conversation)
         })
         request.stats.soFar = assembly
-        const machine = new Turn(assembly, policy, budget, { style: request.style, most })
+        const machine = new Turn(assembly, policy, budget, { style: request.style, most, names })
         // The reply ends with the turn's last event, where readers stop, unless another turn may follow.
         const isDone = policy === undefined ? undefined : isTurnDone
         const assembled = transduce<UpstreamEvent, ReplyEvent, never, Turn>(once(machine), isDone)

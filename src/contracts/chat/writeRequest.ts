@@ -21,7 +21,12 @@ import { addThinking } from "../shared/chatThinking.ts"
 import { hasSentFields, type Sends, withVendorFieldsOf } from "../shared/chatVendorFields.ts"
 import type { ServerFields } from "../shared/Family.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../shared/fieldPolicy.ts"
+import { withProperties } from "../shared/schemas.ts"
 import type { LearnedWords } from "../shared/serverThinking.ts"
+import { validHistory, withAcceptedNames } from "../shared/validHistory.ts"
+import { chatLimits } from "./facts.ts"
+
+const never: Sends = () => false
 
 const toolChoice = (choice: ToolChoice): Json =>
   choice._tag === "Function" ? { type: "function", function: { name: choice.name } } : toolChoiceWords[choice._tag]
@@ -33,7 +38,7 @@ const nativeTool = (tool: ToolDeclaration, sends: Sends): Json => {
     function: {
       name,
       ...(description === undefined ? {} : { description }),
-      parameters: parameters ?? { type: "object", properties: {} },
+      parameters: withProperties(parameters),
       ...(strict === undefined ? {} : { strict })
     }
   }
@@ -139,7 +144,7 @@ export const sendsStop = (mode: ToolMode, conversation: Conversation): boolean =
 
 /** The stop sequences that the server gets. */
 export const sentStop = (mode: ToolMode, conversation: Conversation): ReadonlyArray<string> =>
-  sendsStop(mode, conversation) ? conversation.stop : []
+  sendsStop(mode, conversation) ? conversation.stop.slice(0, chatLimits.stopSequences) : []
 
 /**
  * The request of a conversation, with the server's name of the model. A streamed reply has usage at its end. The caller's fields for
@@ -147,11 +152,13 @@ export const sentStop = (mode: ToolMode, conversation: Conversation): ReadonlyAr
  */
 export function* chatRequest(
   model: string,
-  conversation: Conversation,
+  said: Conversation,
   server: ServerFacts,
   isWhole: boolean
 ): Cooperative<string> {
   const { policy, tools: mode } = server
+  const valid = yield* validHistory(said, chatLimits)
+  const conversation = mode === "native" ? withAcceptedNames(valid, chatLimits) : valid
   const isPassed = passesField(policy)
   const sends = passes(policy)
   const enabled = toolsEnabled(conversation)
@@ -160,7 +167,7 @@ export function* chatRequest(
   const request: Record<string, Json> = {
     ...(serverFields === undefined ? {} : passedFields(serverFields, isPassed)),
     model,
-    messages: yield* messagesOf(conversation, mode, mode === "native" ? { ...server, sends } : server),
+    messages: yield* messagesOf(conversation, mode, mode === "native" ? sends : never, server),
     ...(isWhole ? { stream: false } : { stream: true, stream_options: { include_usage: true } })
   }
   const served = mode === "native" ? serverTools(conversation, sends) : []

@@ -14,7 +14,7 @@ import {
   type Turn
 } from "../../domain/Conversation.ts"
 import { exactArguments, isRecord, type Json, type JsonFields } from "../../domain/json.ts"
-import { isMadeId, linkCallsCooperatively } from "../../domain/linkCalls.ts"
+import { isMadeId } from "../../domain/linkCalls.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import { signatureOf } from "../../domain/sealed.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
@@ -158,14 +158,14 @@ function* partsOfTurn(
   )
 }
 
-/** The contents of a conversation. Calls get the ids that their results name. */
+/** The contents of a conversation with linked calls. */
 export function* contentsOf(
   conversation: Conversation,
   own: SentVendorFields,
   history: HistoryReasoning = "all"
 ): Cooperative<Contents> {
   const slice = new Slice()
-  const { turns } = yield* linkCallsCooperatively(conversation, slice)
+  const { turns } = conversation
   const other = turns.findIndex(({ role }) => role !== "system")
   // A request needs contents, so that instructions alone are the user's.
   const leading = other === -1 ? 0 : other

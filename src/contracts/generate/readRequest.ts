@@ -281,14 +281,18 @@ export function* decodeGenerate(
     faults.at("generationConfig.candidateCount", "only 1 candidate is supported")
   }
   const system = yield* systemTurns(request.systemInstruction, faults, slice)
-  const turns = yield* flatMapCooperatively(
-    slice,
-    request.contents,
-    (content, i) => contentTurns(content, ownContent(content, request.contents[i - 1]), `contents[${i}]`, faults, slice)
-  )
+  const places = system.map(() => "systemInstruction")
+  const turns = yield* flatMapCooperatively(slice, request.contents, function*(content, i) {
+    const path = `contents[${i}]`
+    const own = ownContent(content, request.contents[i - 1])
+    const turns = yield* contentTurns(content, own, path, faults, slice)
+    for (const _ of turns) places.push(path)
+    return turns
+  })
   const { declared, vendorTools } = yield* toolsOf(request.tools, faults, slice)
   return faults.result<Conversation>({
     turns: system.concat(turns),
+    places,
     ...calling(request.toolConfig, declared, faults),
     ...(vendorTools.length === 0 ? {} : { vendorTools }),
     parallelToolCalls: true,

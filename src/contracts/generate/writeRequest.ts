@@ -14,11 +14,10 @@ import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { HistoryReasoning } from "../shared/serverThinking.ts"
+import { validHistory, withAcceptedNames } from "../shared/validHistory.ts"
 import { contentsOf, type SentVendorFields } from "./contents.ts"
+import { generateLimits } from "./facts.ts"
 import { thinkingConfig, type ThinkingModel } from "./writeThinking.ts"
-
-/** Stop sequences that the vendor accepts; the gateway applies the others. */
-const mostStops = 5
 
 const declaration = ({ description, name, parameters }: ToolDeclaration): JsonFields => ({
   name,
@@ -79,7 +78,7 @@ const samplingFields = (sampling: Sampling): Record<string, Json> => {
 }
 
 const stopFields = (stop: ReadonlyArray<string>): JsonFields =>
-  stop.length === 0 ? {} : { stopSequences: stop.slice(0, mostStops) }
+  stop.length === 0 ? {} : { stopSequences: stop.slice(0, generateLimits.stopSequences) }
 
 /** The caller's vendor fields win: the canonical forms of what they say are left out. */
 const generationConfig = (
@@ -109,9 +108,10 @@ export interface RequestOptions {
 
 /** The request of a conversation, as an object to send. */
 export function* generateRequest(
-  conversation: Conversation,
+  said: Conversation,
   { history, model, own }: RequestOptions
 ): Cooperative<JsonFields> {
+  const conversation = withAcceptedNames(yield* validHistory(said, generateLimits), generateLimits)
   const { contents, systemInstruction } = yield* contentsOf(conversation, own, history)
   const fields = own(conversation)?.fields
   const sentInstruction = fields?.["systemInstruction"]

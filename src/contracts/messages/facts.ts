@@ -4,9 +4,24 @@ import type { Conversation } from "../../domain/Conversation.ts"
 import type { FinishReason } from "../../domain/ReplyEvent.ts"
 import type { CallBounds, ContractFacts } from "../Contract.ts"
 import { isCount, shownInMessage, unboundedCalls, usualCaching } from "../shared/facts.ts"
+import { type Limits, wordLimit } from "../shared/limits.ts"
+import { repairsOf } from "../shared/validHistory.ts"
 import { declaredElsewhere } from "./deferredTools.ts"
 
 const name = "messages"
+
+/** Source: the vendor's reference and the messages of its errors. */
+export const messagesLimits: Limits = {
+  contract: name,
+  callIds: wordLimit(64, "a-zA-Z0-9_-"),
+  toolNames: wordLimit(128, "a-zA-Z0-9_-"),
+  stopSequences: undefined,
+  texts: undefined,
+  exclusive: [["temperature", "topP"]],
+  needsProperties: false,
+  needsFileNames: false,
+  history: { joinsTurns: true, begins: "with the user", uniqueIds: true, refusedTexts: "blank" }
+}
 
 const callBounds = ({ vendorTools = [] }: Conversation): CallBounds => {
   const found: Array<NonNullable<MostUsed["tools"]>[number]> = []
@@ -40,6 +55,8 @@ export const messagesFacts: ContractFacts = {
     samplingPath: (_, name) => name,
     paths: new Map()
   },
+  limits: messagesLimits,
+  repairs: repairsOf(messagesLimits),
   shows: { chunk: { service_tier: true }, message: shownInMessage },
   leavesZeroOut: false,
   keptReasoning: (block) => ({ _tag: "Details", fields: { thinking_blocks: [block] } }),

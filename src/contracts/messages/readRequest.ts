@@ -284,13 +284,17 @@ export function* decodeMessages(
   faults = new Faults()
 ): Cooperative<Result.Result<Conversation, GatewayError>> {
   const slice = new Slice()
-  const turns = yield* flatMapCooperatively(
-    slice,
-    request.messages,
-    (message, i) => messageTurns(message, `messages[${i}]`, faults, slice)
-  )
+  const system = systemTurns(request.system, faults)
+  const places = system.map(() => "system")
+  const turns = yield* flatMapCooperatively(slice, request.messages, function*(message, i) {
+    const path = `messages[${i}]`
+    const turns = yield* messageTurns(message, path, faults, slice)
+    for (const _ of turns) places.push(path)
+    return turns
+  })
   return faults.result<Conversation>({
-    turns: systemTurns(request.system, faults).concat(turns),
+    turns: system.concat(turns),
+    places,
     ...tools(request.tools, faults),
     toolChoice: toolChoice(request.tool_choice, faults),
     parallelToolCalls: request.tool_choice?.disable_parallel_tool_use !== true,

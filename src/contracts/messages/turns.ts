@@ -6,7 +6,6 @@
  */
 import type { CallPart, Conversation, Part, ResultPart, Turn } from "../../domain/Conversation.ts"
 import { exactArguments, isRecord, type Json } from "../../domain/json.ts"
-import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { parseJson } from "../shared/json.ts"
 import { asSent, type Block, contentBlock, isBlock, isContent, sentFields } from "./blocks.ts"
@@ -23,13 +22,10 @@ export const isInVendorsFormat = ({ vendorFields }: Conversation): boolean => ve
 const isBlank = (part: Part): boolean =>
   part._tag === "Text" && part.vendorFields === undefined && part.text.trim() === ""
 
-/** The vendor accepts these characters in the id of a call. */
-const callId = (id: string): string => id.replace(/[^\w-]/g, "_")
-
 const inputOf = (text: string): Block => isRecord(parseJson(text)) ? exactArguments(text) : text === "" ? {} : { text }
 
 const callBlock = ({ arguments: text, id, name, vendorFields }: CallPart): Block | undefined =>
-  asSent({ type: "tool_use", id: callId(id), name, input: inputOf(text) }, vendorFields)
+  asSent({ type: "tool_use", id, name, input: inputOf(text) }, vendorFields)
 
 /** The only text of a list that was not a list in the caller's words. */
 const onlyText = (parts: ReadonlyArray<Part>): string | undefined => {
@@ -45,7 +41,7 @@ const resultBlock = (part: ResultPart): Block | undefined => {
   const blocks = content.filter((each) => !isBlank(each))
   return asSent({
     type: "tool_result",
-    tool_use_id: callId(part.callId),
+    tool_use_id: part.callId,
     ...(text !== undefined
       ? { content: text }
       : blocks.length === 0
@@ -117,11 +113,11 @@ export const endsInUnsealedCalls = ({ turns }: Conversation): boolean => {
     !parts.some((part) => part._tag === "Reasoning" && sentFields(part.vendorFields) !== undefined)
 }
 
-/** The messages of a conversation, and its system prompt: the system turns before all others. */
+/** The messages of a conversation with linked calls, and its system prompt: the system turns before all others. */
 export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
   const slice = new Slice()
   const isCallers = isInVendorsFormat(conversation)
-  const { turns } = yield* linkCallsCooperatively(conversation, slice)
+  const { turns } = conversation
   const leading = turns.findIndex((turn) => turn.role !== "system" || isSystem(turn))
   const system = turns.slice(0, leading === -1 ? turns.length : leading)
   const messages: Array<Message> = []

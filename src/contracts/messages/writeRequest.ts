@@ -12,7 +12,9 @@ import type {
 import type { Json, JsonFields } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ThinkingWords } from "../shared/serverThinking.ts"
+import { validHistory, withAcceptedNames } from "../shared/validHistory.ts"
 import { asSent, type Block, isBlock, sentFields } from "./blocks.ts"
+import { messagesLimits } from "./facts.ts"
 import { marked, type MarkOptions } from "./marks.ts"
 import { endsInUnsealedCalls, isInVendorsFormat, messagesOf, withInstruction } from "./turns.ts"
 import { leastBudget, sayThinking } from "./writeThinking.ts"
@@ -149,9 +151,10 @@ interface Said {
 
 function* say(
   model: string,
-  conversation: Conversation,
+  given: Conversation,
   options: ModelOptions
 ): Cooperative<Said> {
+  const conversation = withAcceptedNames(yield* validHistory(given, messagesLimits), messagesLimits)
   const { vendorFields, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
   const own = sent(sentFields(vendorFields) ?? {}, options.sends)
   const isCallers = isInVendorsFormat(conversation)

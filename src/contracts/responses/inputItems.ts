@@ -13,7 +13,6 @@ import type {
   Turn
 } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
-import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { audioFormat } from "../shared/contentParts.ts"
@@ -164,13 +163,13 @@ export interface Input {
 const systemText = (turns: ReadonlyArray<Turn>): string =>
   turns.flatMap(({ parts }) => parts).filter(isText).map(({ text }) => text).join("\n\n")
 
-/** The items of a conversation. */
+/** The items of a conversation with linked calls. */
 export function* inputOf(
   conversation: Conversation,
   { history = "all", readsThinking }: HistoryOptions
 ): Cooperative<Input> {
   const slice = new Slice()
-  const { turns } = yield* linkCallsCooperatively(conversation, slice)
+  const { turns } = conversation
   const leading = turns.findIndex(({ role }) => role !== "system")
   // A request without input is refused, so that instructions alone are a message.
   const from = leading === -1 ? 0 : leading

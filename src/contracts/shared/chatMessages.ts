@@ -16,7 +16,6 @@ import {
   type Turn
 } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
-import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import {
   type Cooperative,
@@ -79,8 +78,6 @@ const nativeCall = (part: CallPart, sends: Sends): Json => {
 
 /** How earlier turns go back. */
 export interface HistoryOptions {
-  /** Tells which vendor fields are sent; absent if none are. */
-  readonly sends?: Sends | undefined
   readonly history?: HistoryReasoning | undefined
   readonly names?: ReasoningNames | undefined
 }
@@ -286,17 +283,18 @@ function* promptMessages(
   return messages
 }
 
-/** The messages of a conversation. Without tools, calls or results they are the caller's own in both modes. */
+/** The messages of a conversation with linked calls; `sends` tells which vendor fields are sent. Without tools, calls or results they are the caller's own in both modes. */
 export function* messagesOf(
   conversation: Conversation,
   mode: ToolMode,
-  options: HistoryOptions = {}
+  sends: Sends,
+  options: HistoryOptions
 ): Cooperative<ReadonlyArray<JsonObject>> {
   const slice = new Slice()
-  const { turns } = yield* linkCallsCooperatively(conversation, slice)
+  const { turns } = conversation
   const enabled = toolsEnabled(conversation)
   if (mode === "native" || !(enabled || turns.some((turn) => turn.parts.some(isCall) || turn.parts.some(isResult)))) {
-    return yield* nativeMessages(turns, sentThinking(turns, options), options.sends ?? never, slice)
+    return yield* nativeMessages(turns, sentThinking(turns, options), sends, slice)
   }
   const { parallelToolCalls, toolChoice, tools } = conversation
   const declaration = enabled ? yield* declareToolsCooperatively(tools, toolChoice, parallelToolCalls, slice) : ""
