@@ -11,12 +11,15 @@ export const chatLimits: Limits = {
   callIds: wordLimit(40, ""),
   toolNames: wordLimit(64, "a-zA-Z0-9_-"),
   stopSequences: 4,
-  texts: 2_048,
+  texts: undefined,
   exclusive: [],
   needsProperties: true,
   needsFileNames: true,
-  history: { joinsTurns: false, begins: "anyhow", uniqueIds: false, refusedTexts: "none" }
+  history: { joinsTurns: false, begins: "anyhow", uniqueIds: "in a turn", refusedTexts: "none" }
 }
+
+/** The same for tools that a prompt declares: their calls and results are texts, of which those of one role are one message. */
+export const promptLimits: Limits = { ...chatLimits, history: { ...chatLimits.history, joinsTurns: true } }
 
 const limitFields = { maxTokens: "max_tokens", maxCompletionTokens: "max_completion_tokens" } as const
 

@@ -24,7 +24,7 @@ import { type FieldPolicy, passes, passesUnwritten } from "../shared/fieldPolicy
 import { withProperties } from "../shared/schemas.ts"
 import type { LearnedWords } from "../shared/serverThinking.ts"
 import { validHistory, withAcceptedNames } from "../shared/validHistory.ts"
-import { chatLimits } from "./facts.ts"
+import { chatLimits, promptLimits } from "./facts.ts"
 
 const never: Sends = () => false
 
@@ -157,8 +157,9 @@ export function* chatRequest(
   isWhole: boolean
 ): Cooperative<string> {
   const { policy, tools: mode } = server
-  const valid = yield* validHistory(said, chatLimits)
-  const conversation = mode === "native" ? withAcceptedNames(valid, chatLimits) : valid
+  const conversation = mode === "native"
+    ? withAcceptedNames(yield* validHistory(said, chatLimits), chatLimits)
+    : yield* validHistory(said, promptLimits)
   const isPassed = passesField(policy)
   const sends = passes(policy)
   const enabled = toolsEnabled(conversation)

@@ -20,7 +20,7 @@ export const generateLimits: Limits = {
   exclusive: [],
   needsProperties: false,
   needsFileNames: false,
-  history: { joinsTurns: true, begins: "without a call", uniqueIds: false, refusedTexts: "empty" }
+  history: { joinsTurns: true, begins: "without a call", uniqueIds: "in a turn", refusedTexts: "empty" }
 }
 
 /** Why a reply ended. */

@@ -221,6 +221,7 @@ function* toolsOf(tools: Request["tools"], faults: Faults, slice: Slice): Cooper
       if (slice.add(1)) yield slice.end()
       const { description, name, parameters, parametersJsonSchema } = sent
       const schema = parametersJsonSchema ?? (parameters ? yield* toJsonSchema(parameters, slice) : undefined)
+      faults.noteTool(`tools[${i}].functionDeclarations[${k}].name`, name)
       const tool = declaration({ name, description, parameters: schema })
       declared.push(withVendorFields(tool, faults.attach(`tools[${i}].functionDeclarations[${k}]`)))
     }

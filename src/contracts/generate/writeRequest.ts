@@ -111,7 +111,9 @@ export function* generateRequest(
   said: Conversation,
   { history, model, own }: RequestOptions
 ): Cooperative<JsonFields> {
-  const conversation = withAcceptedNames(yield* validHistory(said, generateLimits), generateLimits)
+  const valid = yield* validHistory(said, generateLimits)
+  // Tools that their caller has declared in this contract go as they are.
+  const conversation = own(said)?.fields["tools"] === undefined ? withAcceptedNames(valid, generateLimits) : valid
   const { contents, systemInstruction } = yield* contentsOf(conversation, own, history)
   const fields = own(conversation)?.fields
   const sentInstruction = fields?.["systemInstruction"]

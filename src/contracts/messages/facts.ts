@@ -20,7 +20,7 @@ export const messagesLimits: Limits = {
   exclusive: [["temperature", "topP"]],
   needsProperties: false,
   needsFileNames: false,
-  history: { joinsTurns: true, begins: "with the user", uniqueIds: true, refusedTexts: "blank" }
+  history: { joinsTurns: true, begins: "with the user", uniqueIds: "in all turns", refusedTexts: "blank" }
 }
 
 const callBounds = ({ vendorTools = [] }: Conversation): CallBounds => {

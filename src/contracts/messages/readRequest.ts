@@ -232,6 +232,7 @@ const tools = (sent: Request["tools"], faults: Faults): Pick<Conversation, "tool
     if ((type ?? "custom") === "custom") {
       if (!name) faults.at(`${field}.name`, "is required")
       if (!parameters) faults.at(`${field}.input_schema`, "is required")
+      faults.noteTool(`${field}.name`, name ?? "")
       declared.push(
         withVendorFields(declaration({ name: name ?? "", description, parameters, strict }), faults.attach(field))
       )

@@ -20,7 +20,7 @@ export const responsesLimits: Limits = {
   exclusive: [],
   needsProperties: true,
   needsFileNames: true,
-  history: { joinsTurns: true, begins: "anyhow", uniqueIds: true, refusedTexts: "none" }
+  history: { joinsTurns: true, begins: "anyhow", uniqueIds: "in all turns", refusedTexts: "none" }
 }
 
 const repairs = repairsOf(responsesLimits)

@@ -16,6 +16,7 @@ import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { audioFormat } from "../shared/contentParts.ts"
+import { fileName } from "../shared/fileName.ts"
 import type { HistoryReasoning } from "../shared/serverThinking.ts"
 
 /** A part of the content of a message or of a result. */
@@ -33,7 +34,9 @@ const imagePart = ({ data, detail, mediaType, url }: ImagePart): JsonFields => (
   ...(detail === undefined ? {} : { detail })
 })
 
-const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): JsonFields => {
+const filePart = (part: FilePart): JsonFields => {
+  const { data, id, kind, mediaType, name, url } = part
+  const filename = fileName(part)
   if (kind === "audio" && data !== undefined) {
     return { type: "input_audio", input_audio: { data, format: audioFormat(mediaType) } }
   }
@@ -45,7 +48,7 @@ const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): JsonField
     ...(data === undefined ? {} : { file_data: dataUrl(data, mediaType ?? "application/octet-stream") }),
     ...(id === undefined ? {} : { file_id: id }),
     ...(data === undefined && url !== undefined ? { file_url: url } : {}),
-    ...(name === undefined ? {} : { filename: name })
+    ...(filename === undefined ? {} : { filename })
   }
 }
 

@@ -53,7 +53,14 @@ class TurnCollector {
   }
 
   add(role: Role, parts: ReadonlyArray<Part>, name?: string | null): OpenTurn {
-    const turn = { role, parts: [...parts], field: this.field, hasText: false, hasCall: false, ...(name ? { name } : {}) }
+    const turn = {
+      role,
+      parts: [...parts],
+      field: this.field,
+      hasText: false,
+      hasCall: false,
+      ...(name ? { name } : {})
+    }
     this.turns.push(turn)
     return turn
   }

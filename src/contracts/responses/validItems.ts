@@ -6,7 +6,7 @@ import type { Conversation } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { Limits } from "../shared/limits.ts"
-import { missingResult, type Repairs, resultInWords } from "../shared/validHistory.ts"
+import { CallIds, missingResult, type Repairs, resultInWords } from "../shared/validHistory.ts"
 
 /** The types of outputs by those of their calls. */
 const outputs: ReadonlyMap<Json | undefined, string> = new Map([
@@ -34,33 +34,47 @@ interface ValidItems {
   readonly found: Repairs["found"]
 }
 
+/** A call in `input`. */
+interface Call {
+  readonly id: string
+  readonly turn: number
+  isAnswered: boolean
+}
+
 /** The items of `input` that the contract accepts. */
-export const validItems = (input: ReadonlyArray<Json>, { callIds }: Limits): ValidItems => {
-  const found: Array<{ readonly turn: number; readonly what: string }> = []
-  const answered = new Set(input.flatMap((item) => isFields(item) && !outputs.has(item["type"]) ? [idOf(item)] : []))
-  const called = new Set<string | undefined>()
-  const seen = new Set<string | undefined>()
+export const validItems = (input: ReadonlyArray<Json>, limits: Limits): ValidItems => {
+  const found: Array<Repairs["found"][number]> = []
+  const ids = new CallIds(limits)
+  const calls = new Map<string, Call>()
+  const byItem = new Map<number, Call>()
   let isHidden = false
-  const items = input.flatMap((item, turn): ReadonlyArray<Json> => {
-    if (!isFields(item)) return [item]
+  const sent = input.map((item, turn): Json => {
+    if (!isFields(item)) return item
     isHidden ||= hidesCalls(item)
-    const id = idOf(item)
-    if (id === undefined) return [item]
-    const { type } = item
-    const accepted = callIds.accepted(id)
-    const sent = accepted === id ? item : { ...item, call_id: accepted }
-    if (!outputTypes.has(type)) {
-      called.add(id)
-      const output = outputs.get(type)
-      if (output === undefined || isHidden || answered.has(id)) return [sent]
-      found.push({ turn, what: "call without a result" })
-      return [sent, { type: output, call_id: accepted, output: missingResult }]
+    const own = idOf(item)
+    if (own === undefined) return item
+    const withId = (id: string) => id === own ? item : { ...item, call_id: id }
+    const call = calls.get(own)
+    if (typeof item["type"] === "string" && item["type"].endsWith("_output")) {
+      const isSecond = call?.isAnswered === true
+      if (call !== undefined) call.isAnswered = true
+      if (isHidden || !outputTypes.has(item["type"]) || (call !== undefined && !isSecond)) {
+        return withId(call?.id ?? own)
+      }
+      found.push({ turn, what: isSecond ? "second result of a call" : "result without its call" })
+      return inWords(item, isSecond)
     }
-    const isSecond = seen.has(id)
-    seen.add(id)
-    if (isHidden || (called.has(id) && !isSecond)) return [sent]
-    found.push({ turn, what: isSecond ? "second result of a call" : "result without its call" })
-    return [inWords(item, isSecond)]
+    const next = { id: ids.of(own), turn, isAnswered: false }
+    calls.set(own, next)
+    byItem.set(turn, next)
+    return withId(next.id)
+  })
+  const items = sent.flatMap((item, turn): ReadonlyArray<Json> => {
+    const call = byItem.get(turn)
+    const output = isFields(item) ? outputs.get(item["type"]) : undefined
+    if (call === undefined || output === undefined || call.isAnswered || isHidden) return [item]
+    found.push({ turn, what: "call without a result" })
+    return [item, { type: output, call_id: call.id, output: missingResult }]
   })
   return { items: items.length === input.length && items.every((item, i) => item === input[i]) ? input : items, found }
 }

@@ -44,8 +44,8 @@ export interface HistoryRules {
   readonly joinsTurns: boolean
   /** What the first turn may be. */
   readonly begins: "anyhow" | "without a call" | "with the user"
-  /** No two calls have the same id. */
-  readonly uniqueIds: boolean
+  /** Where no two calls have the same id. */
+  readonly uniqueIds: "in a turn" | "in all turns"
   /** The texts that the contract refuses; turns without anything else are refused too. */
   readonly refusedTexts: "none" | "empty" | "blank"
 }

@@ -39,6 +39,33 @@ interface Linked {
   answer: { readonly part: ResultPart; readonly turn: number; readonly at: number } | undefined
 }
 
+/** The ids of calls that a contract accepts. */
+export class CallIds {
+  readonly #limits: Limits
+  /** How often each was used. */
+  readonly #uses = new Map<string, number>()
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  nextTurn(): void {
+    if (this.#limits.history.uniqueIds === "in a turn") this.#uses.clear()
+  }
+
+  /** The id of the next call: its own, or one that no call before has. */
+  of(own: string): string {
+    const { callIds } = this.#limits
+    const id = callIds.accepted(own)
+    for (let count = (this.#uses.get(id) ?? 0) + 1;; count++) {
+      const numbered = count === 1 ? id : callIds.accepted(`${id}_${count}`)
+      if (count > 1 && this.#uses.has(numbered)) continue
+      this.#uses.set(id, count).set(numbered, this.#uses.get(numbered) ?? 1)
+      return numbered
+    }
+  }
+}
+
 /** The words of a result that cannot be one. */
 export const resultInWords = (
   { content, name }: Pick<ResultPart, "content" | "name">,
@@ -117,16 +144,16 @@ class Repairing {
   /** Finds the call of each result: the last one of its id. Returns false if the history has neither. */
   *#link(slice: Slice): Cooperative<boolean> {
     const byId = new Map<string, Linked>()
-    const uses = new Map<string, number>()
-    const { callIds } = this.#limits
+    const ids = new CallIds(this.#limits)
     let at = 0
     for (let turn = 0; turn < this.#turns.length; turn++) {
+      ids.nextTurn()
       for (const part of this.#turns[turn]!.parts) {
         if (slice.add(1)) yield slice.end()
         if ((part._tag !== "Call" && part._tag !== "Result") || this.#isOwn(part)) continue
         at++
         if (part._tag === "Call") {
-          const id = this.#unused(callIds.accepted(part.id), uses)
+          const id = ids.of(part.id)
           const linked: Linked = { call: part, turn, id, answer: undefined }
           byId.set(part.id, linked)
           this.#byCall.set(part, linked)
@@ -146,20 +173,6 @@ class Repairing {
       }
     }
     return at > 0
-  }
-
-  /** The id, or with the first number that no call before has, where two calls cannot have the same. */
-  #unused(id: string, uses: Map<string, number>): string {
-    if (!this.#rules.uniqueIds || !uses.has(id)) {
-      uses.set(id, 1)
-      return id
-    }
-    for (let count = uses.get(id)! + 1;; count++) {
-      const numbered = this.#limits.callIds.accepted(`${id}_${count}`)
-      if (uses.has(numbered)) continue
-      uses.set(id, count).set(numbered, 1)
-      return numbered
-    }
   }
 
   /** The end of the turns from one on that have a side. */
@@ -335,7 +348,10 @@ export const repairsOf = (limits: Limits) => (conversation: Conversation): Repai
   const slice = new Slice()
   const repairing = new Repairing(runSync(linkCallsCooperatively(conversation, slice)).turns, limits)
   const turns = runSync(repairing.run(slice))
-  return { found: repairing.found, isEmpty: limits.history.refusedTexts !== "none" && turns.every(({ parts }) => parts.length === 0) }
+  return {
+    found: repairing.found,
+    isEmpty: limits.history.refusedTexts !== "none" && turns.every(({ parts }) => parts.length === 0)
+  }
 }
 
 /** The names that the client gave to tools, by those that a server of the contract gets; `undefined` if they are the same. */

@@ -94,6 +94,7 @@ describe("a content generation", () => {
   it.effect("is decoded with every field", () =>
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read(full), {
+        places: ["systemInstruction", "contents[0]", "contents[1]", "contents[2]", "contents[2]"],
         turns: [
           { role: "system", parts: [Text("Be brief.")] },
           {

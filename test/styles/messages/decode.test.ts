@@ -113,6 +113,7 @@ describe("a messages request", () => {
     Effect.gen(function*() {
       const conversation = yield* read(full)
       assert.deepStrictEqual(conversation, {
+        places: ["system", "messages[0]", "messages[1]", "messages[2]", "messages[2]", "messages[3]"],
         turns: [
           { role: "system", parts: [{ _tag: "Text", text: "Be brief." }] },
           {
