@@ -18,6 +18,7 @@ import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import { sealedThinking } from "../domain/sealed.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
 import { type ChunkPull, mapPull, once, transduce } from "../domain/stream/transduce.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
@@ -190,6 +191,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
         const callId = callIds()
         const writes = new Writes()
+        const wantsThinking = driver.contract !== undefined && contracts[driver.contract].facts.wantsThinking
         const maker = driver.capabilities.seals === undefined ? undefined : makerOf(lease)
         const assembly = assembleReply({
           sieve: enabled ? sieve({ tools, callId }) : undefined,
@@ -200,8 +202,13 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           showReasoning: model.reasoning !== false,
           addCall: () => budget.addCall(),
           callId,
-          keepSealed: (callId, fields) =>
-            writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields, maker })),
+          keepSealed: (callId, sealedFields, thinking) => {
+            const fields = wantsThinking && thinking !== ""
+              ? { ...sealedFields, ...sealedThinking(thinking) }
+              : sealedFields
+            if (Object.keys(fields).length === 0) return
+            writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields, maker }))
+          },
           keepSeal: maker && ((seal) => writes.add(sealed.keepMaker(caller.owner, seal, maker))),
           promptTokens: () => estimateConversation(conversation)
         })

@@ -82,6 +82,8 @@ export interface ContractFacts {
   readonly leavesZeroOut: boolean
   /** What sealed reasoning leaves for later calls; `undefined` if nothing. */
   readonly keptReasoning: (value: JsonFields) => KeptReasoning | undefined
+  /** Its servers may refuse a call that comes back without the thinking before it, which they sent as text. */
+  readonly wantsThinking: boolean
   /** The events that clients of other contracts get for an event of the contract alone; `undefined` if they get the event itself. */
   readonly elsewhere: (event: UpstreamExtra) => ReadonlyArray<UpstreamEvent> | undefined
   /** The tools of a client's conversation that servers of other contracts get. */

@@ -14,7 +14,6 @@ export const chatLimits: Limits = {
   texts: undefined,
   exclusive: [],
   needsProperties: true,
-  needsFileNames: true,
   history: { joinsTurns: false, begins: "anyhow", uniqueIds: "in a turn", refusedTexts: "none" }
 }
 
@@ -49,6 +48,7 @@ export const chatFacts: ContractFacts = {
   shows: "all",
   leavesZeroOut: false,
   keptReasoning: () => undefined,
+  wantsThinking: true,
   elsewhere: () => undefined,
   declaredElsewhere: ({ tools }) => tools,
   callBounds: noBounds("openai")

@@ -14,6 +14,7 @@ import {
 } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
+import { wantsSignatures } from "../../domain/sealed.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { mergeFields } from "../../domain/VendorFields.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "../shared/chatMessages.ts"
@@ -21,12 +22,9 @@ import { addThinking } from "../shared/chatThinking.ts"
 import { hasSentFields, type Sends, withVendorFieldsOf } from "../shared/chatVendorFields.ts"
 import type { ServerFields } from "../shared/Family.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../shared/fieldPolicy.ts"
-import { withProperties } from "../shared/schemas.ts"
 import type { LearnedWords } from "../shared/serverThinking.ts"
-import { validHistory, withAcceptedNames } from "../shared/validHistory.ts"
+import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
 import { chatLimits, promptLimits } from "./facts.ts"
-
-const never: Sends = () => false
 
 const toolChoice = (choice: ToolChoice): Json =>
   choice._tag === "Function" ? { type: "function", function: { name: choice.name } } : toolChoiceWords[choice._tag]
@@ -38,7 +36,7 @@ const nativeTool = (tool: ToolDeclaration, sends: Sends): Json => {
     function: {
       name,
       ...(description === undefined ? {} : { description }),
-      parameters: withProperties(parameters),
+      parameters: parameters ?? { type: "object", properties: {} },
       ...(strict === undefined ? {} : { strict })
     }
   }
@@ -158,17 +156,18 @@ export function* chatRequest(
 ): Cooperative<string> {
   const { policy, tools: mode } = server
   const conversation = mode === "native"
-    ? withAcceptedNames(yield* validHistory(said, chatLimits), chatLimits)
+    ? withAcceptedTools(yield* validHistory(said, chatLimits), chatLimits)
     : yield* validHistory(said, promptLimits)
   const isPassed = passesField(policy)
   const sends = passes(policy)
+  const sent = { sends: mode === "native" ? sends : () => false, wantsSignatures: wantsSignatures(model) }
   const enabled = toolsEnabled(conversation)
   const stop = sentStop(mode, conversation)
   const { serverFields } = conversation
   const request: Record<string, Json> = {
     ...(serverFields === undefined ? {} : passedFields(serverFields, isPassed)),
     model,
-    messages: yield* messagesOf(conversation, mode, mode === "native" ? sends : never, server),
+    messages: yield* messagesOf(conversation, mode, sent, server),
     ...(isWhole ? { stream: false } : { stream: true, stream_options: { include_usage: true } })
   }
   const served = mode === "native" ? serverTools(conversation, sends) : []

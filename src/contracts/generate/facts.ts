@@ -19,7 +19,6 @@ export const generateLimits: Limits = {
   texts: 100,
   exclusive: [],
   needsProperties: false,
-  needsFileNames: false,
   history: { joinsTurns: true, begins: "without a call", uniqueIds: "in a turn", refusedTexts: "empty" }
 }
 
@@ -56,6 +55,7 @@ export const generateFacts: ContractFacts = {
   },
   leavesZeroOut: true,
   keptReasoning: () => undefined,
+  wantsThinking: false,
   elsewhere: inCommonWords,
   declaredElsewhere: ({ tools }) => tools,
   callBounds: noBounds(name)

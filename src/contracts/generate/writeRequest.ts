@@ -12,9 +12,10 @@ import type {
 } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
+import { wantsSignatures } from "../../domain/sealed.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { HistoryReasoning } from "../shared/serverThinking.ts"
-import { validHistory, withAcceptedNames } from "../shared/validHistory.ts"
+import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
 import { contentsOf, type SentVendorFields } from "./contents.ts"
 import { generateLimits } from "./facts.ts"
 import { thinkingConfig, type ThinkingModel } from "./writeThinking.ts"
@@ -109,12 +110,12 @@ export interface RequestOptions {
 /** The request of a conversation, as an object to send. */
 export function* generateRequest(
   said: Conversation,
-  { history, model, own }: RequestOptions
+  { history = "all", model, own }: RequestOptions
 ): Cooperative<JsonFields> {
   const valid = yield* validHistory(said, generateLimits)
   // Tools that their caller has declared in this contract go as they are.
-  const conversation = own(said)?.fields["tools"] === undefined ? withAcceptedNames(valid, generateLimits) : valid
-  const { contents, systemInstruction } = yield* contentsOf(conversation, own, history)
+  const conversation = own(said)?.fields["tools"] === undefined ? withAcceptedTools(valid, generateLimits) : valid
+  const { contents, systemInstruction } = yield* contentsOf(conversation, own, history, wantsSignatures(model.name))
   const fields = own(conversation)?.fields
   const sentInstruction = fields?.["systemInstruction"]
   const config = generationConfig(conversation, model, fields)

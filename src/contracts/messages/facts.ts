@@ -5,8 +5,9 @@ import type { FinishReason } from "../../domain/ReplyEvent.ts"
 import type { CallBounds, ContractFacts } from "../Contract.ts"
 import { isCount, shownInMessage, unboundedCalls, usualCaching } from "../shared/facts.ts"
 import { type Limits, wordLimit } from "../shared/limits.ts"
-import { repairsOf } from "../shared/validHistory.ts"
+import { type Repairs, repairsOf } from "../shared/validHistory.ts"
 import { declaredElsewhere } from "./deferredTools.ts"
+import { unsignedLoop } from "./turns.ts"
 
 const name = "messages"
 
@@ -19,8 +20,13 @@ export const messagesLimits: Limits = {
   texts: undefined,
   exclusive: [["temperature", "topP"]],
   needsProperties: false,
-  needsFileNames: false,
   history: { joinsTurns: true, begins: "with the user", uniqueIds: "in all turns", refusedTexts: "blank" }
+}
+
+const repairs = (conversation: Conversation): Repairs => {
+  const { found, isEmpty } = repairsOf(messagesLimits)(conversation)
+  const turn = unsignedLoop(conversation)
+  return { found: turn === -1 ? found : [...found, { turn, what: "thinking without a signature" }], isEmpty }
 }
 
 const callBounds = ({ vendorTools = [] }: Conversation): CallBounds => {
@@ -56,10 +62,11 @@ export const messagesFacts: ContractFacts = {
     paths: new Map()
   },
   limits: messagesLimits,
-  repairs: repairsOf(messagesLimits),
+  repairs,
   shows: { chunk: { service_tier: true }, message: shownInMessage },
   leavesZeroOut: false,
   keptReasoning: (block) => ({ _tag: "Details", fields: { thinking_blocks: [block] } }),
+  wantsThinking: false,
   elsewhere: () => undefined,
   declaredElsewhere,
   callBounds

@@ -51,6 +51,13 @@ const resultBlock = (part: ResultPart): Block | undefined => {
   }, vendorFields)
 }
 
+/** True for thinking that its server reads again: with a signature, or sealed as a whole. The gateway's own has an empty signature. */
+const isSigned = (part: Part): boolean => {
+  if (part._tag !== "Reasoning" || sentFields(part.vendorFields) === undefined) return false
+  const { fields, wholeElement } = part.vendorFields!
+  return wholeElement === true || (typeof fields["signature"] === "string" && fields["signature"] !== "")
+}
+
 /** The block of a part; `undefined` for thinking that is not sealed. */
 const blockOf = (part: Part): Block | undefined => {
   switch (part._tag) {
@@ -59,9 +66,7 @@ const blockOf = (part: Part): Block | undefined => {
     case "Result":
       return resultBlock(part)
     case "Reasoning":
-      return sentFields(part.vendorFields) === undefined
-        ? undefined
-        : asSent({ type: "thinking", thinking: part.text }, part.vendorFields)
+      return isSigned(part) ? asSent({ type: "thinking", thinking: part.text }, part.vendorFields) : undefined
     default:
       return contentBlock(part)
   }
@@ -72,7 +77,7 @@ const isSealed = (block: unknown): block is Block =>
 
 /** The sealed thinking that came with the calls of a turn, unless the caller sends it too. */
 const sealedThinking = (parts: ReadonlyArray<Part>): ReadonlyArray<Block> => {
-  if (parts.some((part) => part._tag === "Reasoning" && sentFields(part.vendorFields) !== undefined)) return []
+  if (parts.some(isSigned)) return []
   for (const part of parts) {
     const blocks = part._tag === "Call" ? part.sealed?.["thinking_blocks"] : undefined
     if (Array.isArray(blocks)) return blocks.filter(isSealed)
@@ -110,7 +115,19 @@ export const endsInUnsealedCalls = ({ turns }: Conversation): boolean => {
   return parts.some(({ _tag }) => _tag === "Call") &&
     turns[last + 1]?.parts.some(({ _tag }) => _tag === "Result") === true &&
     sealedThinking(parts).length === 0 &&
-    !parts.some((part) => part._tag === "Reasoning" && sentFields(part.vendorFields) !== undefined)
+    !parts.some(isSigned)
+}
+
+/**
+ * The turn of the open tool loop whose thinking is left out because it has no signature; -1 without one. The vendor then rejects a request to
+ * think.
+ */
+export const unsignedLoop = (conversation: Conversation): number => {
+  const last = conversation.turns.findLastIndex(({ role }) => role === "assistant")
+  return isInVendorsFormat(conversation) && endsInUnsealedCalls(conversation) &&
+      conversation.turns[last]!.parts.some(({ _tag }) => _tag === "Reasoning")
+    ? last
+    : -1
 }
 
 /** The messages of a conversation with linked calls, and its system prompt: the system turns before all others. */

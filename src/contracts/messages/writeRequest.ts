@@ -13,11 +13,11 @@ import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ThinkingWords } from "../shared/serverThinking.ts"
-import { validHistory, withAcceptedNames } from "../shared/validHistory.ts"
+import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
 import { asSent, type Block, isBlock, sentFields } from "./blocks.ts"
 import { messagesLimits } from "./facts.ts"
 import { marked, type MarkOptions } from "./marks.ts"
-import { endsInUnsealedCalls, isInVendorsFormat, messagesOf, withInstruction } from "./turns.ts"
+import { endsInUnsealedCalls, isInVendorsFormat, messagesOf, unsignedLoop, withInstruction } from "./turns.ts"
 import { leastBudget, sayThinking } from "./writeThinking.ts"
 
 /** The limit of output, in tokens, that is sent if the caller and the model's entry have none: the vendor requires one. */
@@ -161,19 +161,22 @@ function* say(
   given: Conversation,
   options: ModelOptions
 ): Cooperative<Said> {
-  const conversation = withAcceptedNames(yield* validHistory(given, messagesLimits), messagesLimits)
+  const conversation = withAcceptedTools(yield* validHistory(given, messagesLimits), messagesLimits)
   const { vendorFields, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
-  const own = sent(sentFields(vendorFields) ?? {}, options.sends)
+  const said = sent(sentFields(vendorFields) ?? {}, options.sends)
+  const own = unsignedLoop(conversation) === -1
+    ? said
+    : Object.fromEntries(Object.entries(said).filter(([name]) => name !== "thinking"))
   const isCallers = isInVendorsFormat(conversation)
   const { messages, system } = yield* messagesOf(conversation)
   const tools = toolBlocks(conversation)
   const limit = sampling.maxCompletionTokens ?? sampling.maxTokens
   const isOff = conversation.thinking?.mode === "off"
-  const said = isOff || mayThink(conversation) ? conversation.thinking : undefined
+  const asked = isOff || mayThink(conversation) ? conversation.thinking : undefined
   const { effort, maxTokens, thinking } = isCallers
     ? { effort: undefined, thinking: undefined, maxTokens: limit ?? options.maxTokens ?? defaultMaxTokens }
     : sayThinking(
-      said,
+      asked,
       options.thinking,
       limit,
       options.maxTokens ?? defaultMaxTokens

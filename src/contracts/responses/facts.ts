@@ -19,7 +19,6 @@ export const responsesLimits: Limits = {
   texts: undefined,
   exclusive: [],
   needsProperties: true,
-  needsFileNames: true,
   history: { joinsTurns: true, begins: "anyhow", uniqueIds: "in all turns", refusedTexts: "none" }
 }
 
@@ -77,6 +76,7 @@ export const responsesFacts: ContractFacts = {
   shows: { chunk: { service_tier: true }, choice: shownLogprobs, message: shownInMessage },
   leavesZeroOut: false,
   keptReasoning: (item) => ({ _tag: "Item", item }),
+  wantsThinking: false,
   elsewhere: () => undefined,
   declaredElsewhere: ({ tools }) => tools,
   callBounds

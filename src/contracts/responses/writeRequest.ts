@@ -17,9 +17,8 @@ import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { messagesOf, type ToolMode } from "../shared/chatMessages.ts"
 import { effortOf } from "../shared/chatThinking.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../shared/fieldPolicy.ts"
-import { withProperties } from "../shared/schemas.ts"
 import type { ThinkingWords } from "../shared/serverThinking.ts"
-import { validHistory, withAcceptedNames } from "../shared/validHistory.ts"
+import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
 import { responsesLimits } from "./facts.ts"
 import { includedLogprobs, isOfContract } from "./family.ts"
 import { type HistoryOptions, type Input, inputOf } from "./inputItems.ts"
@@ -131,7 +130,7 @@ const toolOf = ({ description, name, parameters, strict }: ToolDeclaration): Jso
   type: "function",
   name,
   ...(description === undefined ? {} : { description }),
-  parameters: withProperties(parameters),
+  parameters: parameters ?? { type: "object", properties: {} },
   strict: strict ?? false
 })
 
@@ -169,14 +168,14 @@ const textFields = ({ output, serverFields = {} }: Conversation): JsonFields | u
 /** Tools that a prompt declares are not declared in a field, and a call in it needs no such item. */
 function* inputFor(conversation: Conversation, options: ModelOptions): Cooperative<Input> {
   return options.tools === "prompt"
-    ? itemsOfMessages(yield* messagesOf(conversation, "prompt", () => false, {}))
+    ? itemsOfMessages(yield* messagesOf(conversation, "prompt", { sends: () => false, wantsSignatures: false }, {}))
     : yield* inputOf(conversation, options)
 }
 
 /** The body for the conversation of another contract. */
 function* translated(said: Conversation, options: ModelOptions): Cooperative<JsonFields> {
   const valid = yield* validHistory(said, responsesLimits)
-  const conversation = options.tools === "prompt" ? valid : withAcceptedNames(valid, responsesLimits)
+  const conversation = options.tools === "prompt" ? valid : withAcceptedTools(valid, responsesLimits)
   const { parallelToolCalls, sampling, serverFields = {}, toolChoice: choice, tools } = conversation
   const sends = sendsField(options.policy)
   const own = Object.fromEntries(

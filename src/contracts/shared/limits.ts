@@ -64,7 +64,5 @@ export interface Limits {
   readonly exclusive: ReadonlyArray<readonly [sent: keyof Sampling, other: keyof Sampling]>
   /** A schema of arguments has a list of properties, if only an empty one. */
   readonly needsProperties: boolean
-  /** A file's data has a name. */
-  readonly needsFileNames: boolean
   readonly history: HistoryRules
 }

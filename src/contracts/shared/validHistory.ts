@@ -11,12 +11,14 @@ import {
   type Part,
   type ResultPart,
   Text,
+  type ToolDeclaration,
   type Turn
 } from "../../domain/Conversation.ts"
 import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { type Cooperative, runSync, Slice } from "../../domain/stream/cooperative.ts"
 import { isWholeFor } from "../../domain/VendorFields.ts"
 import type { HistoryRules, Limits } from "./limits.ts"
+import { withProperties } from "./schemas.ts"
 
 /** One change: the index of its turn, or of its item in a caller's own request, and what is wrong there. */
 export interface Repair {
@@ -307,25 +309,30 @@ interface Placed {
   readonly from: number
 }
 
-/** The conversation with names of tools that the contract accepts. */
-export const withAcceptedNames = (
+/** The conversation with tools that the contract accepts: their names, also in the choice and in calls, and their schemas. */
+export const withAcceptedTools = (
   conversation: Conversation,
-  { toolNames }: Pick<Limits, "toolNames">
+  { needsProperties, toolNames }: Pick<Limits, "needsProperties" | "toolNames">
 ): Conversation => {
   const { toolChoice, tools, turns } = conversation
   const accepted = (name: string): string => toolNames.accepted(name)
-  const hasOther = tools.some(({ name }) => accepted(name) !== name) ||
-    turns.some(({ parts }) => parts.some((part) => part._tag === "Call" && accepted(part.name) !== part.name))
-  if (!hasOther) return conversation
-  const inHistory = (part: Part): Part =>
-    part._tag === "Call" || (part._tag === "Result" && part.name !== undefined)
-      ? { ...part, name: accepted(part.name ?? "") }
-      : part
+  const toolOf = (tool: ToolDeclaration): ToolDeclaration => {
+    const name = accepted(tool.name)
+    const parameters = needsProperties && tool.parameters ? withProperties(tool.parameters) : tool.parameters
+    return name === tool.name && parameters === tool.parameters ? tool : { ...tool, name, parameters }
+  }
+  const partOf = (part: Part): Part => {
+    if ((part._tag !== "Call" && part._tag !== "Result") || part.name === undefined) return part
+    const name = accepted(part.name)
+    return name === part.name ? part : { ...part, name }
+  }
+  const turnOf = (turn: Turn): Turn =>
+    turn.parts.some((part) => partOf(part) !== part) ? { ...turn, parts: turn.parts.map(partOf) } : turn
   return {
     ...conversation,
-    tools: tools.map((tool) => ({ ...tool, name: accepted(tool.name) })),
+    tools: tools.map(toolOf),
     toolChoice: toolChoice._tag === "Function" ? { ...toolChoice, name: accepted(toolChoice.name) } : toolChoice,
-    turns: turns.map((turn) => ({ ...turn, parts: turn.parts.map(inHistory) }))
+    turns: turns.map(turnOf)
   }
 }
 
