@@ -27,6 +27,7 @@ import { clients } from "./clients.ts"
 import { errorCodes, upstreamFailures } from "./docs/errors.ts"
 import { exportTables } from "./docs/exports.ts"
 import { fidelityTable } from "./docs/fidelity.ts"
+import { limitsTable } from "./docs/limits.ts"
 import { code, table } from "./docs/table.ts"
 import { faultOutcomes, serverOutcomes } from "./faultOutcomes.ts"
 
@@ -269,6 +270,7 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   "error codes": errorCodes,
   "upstream failures": upstreamFailures,
   "client endpoints": endpoints((tag) => !isAdmin(tag)),
+  "limits of contracts": limitsTable,
   "exports of index": exportTables("index", true),
   ...Object.fromEntries(
     ["api", "console", "contracts", "sieve", "testing", "transducer"]

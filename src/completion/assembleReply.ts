@@ -109,6 +109,14 @@ export interface TurnOptions {
   readonly style: string | undefined
   /** The tokens of output beyond which the turn is cut; `undefined` for no bound but the server's. */
   readonly most: number | undefined
+  /** The client's names of tools, by those that the server knows; `undefined` if they are the same. */
+  readonly names: ReadonlyMap<string, string> | undefined
+}
+
+/** An event with the client's name of its tool. */
+const withName = (event: ReplyEvent, names: ReadonlyMap<string, string>): ReplyEvent => {
+  const name = "name" in event ? names.get(event.name) : undefined
+  return "name" in event && name !== undefined ? { ...event, name } : event
 }
 
 /** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds or has too much. */
@@ -119,6 +127,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   readonly #assembled: Array<ReplyEvent> = []
   readonly #contract: Contract | undefined
   readonly #most: number | undefined
+  readonly #names: ReadonlyMap<string, string> | undefined
 
   constructor(
     assembly: ReplyMachine,
@@ -131,11 +140,17 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     this.#budget = budget
     this.#contract = contractOfStyle(options.style)
     this.#most = options.most
+    this.#names = options.names
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
   get isDone(): boolean {
     return this.#assembly.finished()
+  }
+
+  /** Events leave as they are assembled. */
+  get #isDirect(): boolean {
+    return this.#policy === undefined && this.#names === undefined
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
@@ -149,7 +164,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     const most = this.#most
     const hasContent = isContent(event)
     if (budget.isEmpty && hasContent) budget.isEmpty = false
-    const to = policy === undefined ? out : this.#assembled
+    const to = this.#isDirect ? out : this.#assembled
     assembly.push(event, to)
     const isTooLong = hasContent && most !== undefined && assembly.exceeds(most)
     if (!budget.hold(assembly.held + (policy?.held ?? 0)) || isTooLong) assembly.push(UpstreamFinish("length"), to)
@@ -157,12 +172,16 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   }
 
   end(out: Array<ReplyEvent>): void {
-    this.#assembly.end(this.#policy === undefined ? out : this.#assembled)
+    this.#assembly.end(this.#isDirect ? out : this.#assembled)
     this.#applyPolicy(out)
   }
 
   #applyPolicy(out: Array<ReplyEvent>): void {
-    for (const event of this.#assembled) this.#policy?.push(event, out)
+    for (const assembled of this.#assembled) {
+      const event = this.#names === undefined ? assembled : withName(assembled, this.#names)
+      if (this.#policy === undefined) out.push(event)
+      else this.#policy.push(event, out)
+    }
     clear(this.#assembled)
   }
 }

@@ -9,6 +9,7 @@ import { collectSeals } from "../domain/makers.ts"
 import type { FinishReason, ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import * as Reply from "../domain/ReplyEvent.ts"
 import { ExtraFold, isBoundPlace } from "../domain/replyExtras.ts"
+import { TextPieces } from "../domain/stream/text.ts"
 import type { HoldingMachine } from "../domain/stream/transducer.ts"
 import { mostTokens } from "../domain/units.ts"
 import type { PartialUsage, UpstreamExtra } from "../domain/UpstreamEvent.ts"
@@ -27,8 +28,8 @@ export interface FinishOptions {
   readonly addCall: () => boolean
   /** Id of the call with this index. */
   readonly callId: (index: number) => string
-  /** Keeps the fields of a call that only the upstream reads, for the requests that send the call back. */
-  readonly keepSealed?: ((callId: string, sealed: JsonFields) => void) | undefined
+  /** Keeps the fields of a call that only the upstream reads, and the thinking of its reply, for the requests that send the call back. */
+  readonly keepSealed?: ((callId: string, sealed: JsonFields, thinking: string) => void) | undefined
   /** Keeps who made a seal that the reply has. */
   readonly keepSeal?: ((seal: string) => void) | undefined
   /** Estimates the prompt's tokens if the upstream does not report them. */
@@ -64,6 +65,9 @@ interface Call {
 /** Extra fields and events that wait for something to show at most. */
 const mostBefore = 1_000
 
+/** Characters of thinking that are kept for a call at most. */
+const mostThinking = 256 * 1024
+
 const noCall: Call = { id: "", name: "" }
 
 /** A valid count of tokens; any other number would corrupt the limits of keys and the sums of usage. */
@@ -96,6 +100,9 @@ class ReplyFinisher implements FinishMachine {
   /** What only the upstream reads of the message that has the calls, and its characters. */
   #details: ExtraFold | undefined
   #sealedChars = 0
+  /** The thinking before the first call; too much is not kept. */
+  #thinking: TextPieces | undefined
+  #thinkingChars = 0
   /** Items of reasoning that belong to the next call. */
   #items: ReadonlyArray<JsonFields> = []
   /** Extra fields that wait for something to show. */
@@ -110,10 +117,11 @@ class ReplyFinisher implements FinishMachine {
   constructor(options: FinishOptions) {
     this.#options = options
     this.#mayCallInReasoning = options.reasoningCalls !== undefined
+    if (this.#mayCallInReasoning && options.keepSealed !== undefined) this.#thinking = new TextPieces()
   }
 
   get held(): number {
-    return (this.#reasoningCalls?.held ?? 0) + this.#sealedChars
+    return (this.#reasoningCalls?.held ?? 0) + this.#sealedChars + this.#thinkingChars
   }
 
   estimated(): boolean {
@@ -148,6 +156,7 @@ class ReplyFinisher implements FinishMachine {
         return
       case "UpstreamReasoning":
         this.#reasoning.push(part.text)
+        if (this.#first === undefined) this.#keepThinking(part.text)
         if (this.#mayCallInReasoning) (this.#reasoningCalls ??= this.#options.reasoningCalls?.())?.push(part.text)
         if (this.#options.showReasoning) {
           this.#show(out)
@@ -240,6 +249,13 @@ class ReplyFinisher implements FinishMachine {
     this.#details.push({ at: "message", value })
     this.#sealedChars += JSON.stringify(value).length
   }
+  #keepThinking(text: string): void {
+    if (this.#thinking === undefined) return
+    this.#thinkingChars += text.length
+    if (this.#thinkingChars <= mostThinking) return this.#thinking.push(text)
+    this.#thinking = undefined
+    this.#thinkingChars = 0
+  }
   /** Keeps an item of reasoning for the call that follows it. */
   #keepItem(item: JsonFields): void {
     this.#items = [...this.#items, item]
@@ -249,8 +265,10 @@ class ReplyFinisher implements FinishMachine {
   #seal(): void {
     const first = this.#first
     const details = this.#details?.extras.message
-    if (first !== undefined && details !== undefined) {
-      this.#options.keepSealed?.(first.id, { ...first.sealed, ...details })
+    const thinking = this.#thinking?.toString() ?? ""
+    if (first !== undefined && (details !== undefined || thinking !== "")) {
+      const items = first.items === undefined ? {} : { reasoning_items: first.items }
+      this.#options.keepSealed?.(first.id, { ...first.sealed, ...details, ...items }, thinking)
     }
   }
   #finish(reason: FinishReason, out: Array<ReplyEvent>, stopSequence?: string): void {
@@ -272,7 +290,7 @@ class ReplyFinisher implements FinishMachine {
     this.#current = { id: id === undefined || this.#ids.has(id) ? this.#options.callId(index) : id, name }
     this.#ids.add(this.#current.id)
     if (this.#items.length > 0) {
-      this.#options.keepSealed?.(this.#current.id, { ...sealed, reasoning_items: this.#items })
+      this.#options.keepSealed?.(this.#current.id, { ...sealed, reasoning_items: this.#items }, "")
       this.#current.items = this.#items
       this.#items = []
     }
@@ -292,7 +310,7 @@ class ReplyFinisher implements FinishMachine {
     const { id, items, name } = this.#current
     if (!whole) this.#cutOff = true
     if (sealed !== undefined) {
-      this.#options.keepSealed?.(id, items === undefined ? sealed : { ...sealed, reasoning_items: items })
+      this.#options.keepSealed?.(id, items === undefined ? sealed : { ...sealed, reasoning_items: items }, "")
       if (this.#first?.id === id) this.#first.sealed = sealed
     }
     out.push(

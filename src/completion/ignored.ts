@@ -14,7 +14,7 @@ const longestPath = 100
 const longestHeader = 1_000
 
 /** A path in characters that a header may have; a comma would separate paths. */
-const shown = (path: string): string => path.slice(0, longestPath).replace(/[^\x21-\x2b\x2d-\x7e]/g, "?")
+const shown = (path: string): string => path.slice(0, longestPath).replace(/[^\x20-\x2b\x2d-\x7e]/g, "?")
 
 /** The beginning of paths in the server's reply. */
 export const replyPath = "reply"

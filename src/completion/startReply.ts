@@ -11,12 +11,14 @@ import { isDirect } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { contracts } from "../contracts/contracts.ts"
+import { clientNames } from "../contracts/shared/validHistory.ts"
 import { type Conversation, Text, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
 import type { Model } from "../domain/models.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
+import { sealedThinking } from "../domain/sealed.ts"
 import { compileStopSequences } from "../domain/stream/stopSequences.ts"
 import { type ChunkPull, mapPull, once, transduce } from "../domain/stream/transduce.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
@@ -91,6 +93,12 @@ const withReminder = (conversation: Conversation): Conversation => ({
   ...conversation,
   turns: [...conversation.turns, { role: "system", parts: [Text(reminder(conversation.toolChoice))] }]
 })
+
+/** The client's names of tools, by those of the server; `undefined` if they are the same. */
+const namesBack = (conversation: Conversation, { contract }: Driver): ReadonlyMap<string, string> | undefined =>
+  contract === undefined || isWholeFor(conversation, contract)
+    ? undefined
+    : clientNames(conversation, contracts[contract].facts.limits)
 
 /** True if a chunk reports the prompt's tokens. */
 const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
@@ -168,13 +176,19 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
       }),
       ({ events, id, isOver = mayTakeAWhile, organization }) => {
         if (organization !== undefined) lease.learnOrganization(organization)
-        const { tools } = conversation
+        const names = namesBack(conversation, driver)
+        // The model may write calls as text too, by the names that it knows.
+        const tools = names === undefined ? conversation.tools : [
+          ...conversation.tools,
+          ...Array.from(names, ([name, own]) => ({ ...conversation.tools.find((tool) => tool.name === own), name }))
+        ]
         const enabled = toolsEnabled(conversation)
         const singleCall = enabled && !conversation.parallelToolCalls && !isWholeFor(conversation, driver.contract)
         // A stop sequence or a single call may end the reply within a chunk, too late to estimate in slices.
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
         const callId = callIds()
         const writes = new Writes()
+        const wantsThinking = driver.contract !== undefined && contracts[driver.contract].facts.wantsThinking
         const maker = driver.capabilities.seals === undefined ? undefined : makerOf(lease)
         const assembly = assembleReply({
           sieve: enabled ? sieve({ tools, callId }) : undefined,
@@ -185,13 +199,18 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           showReasoning: model.reasoning !== false,
           addCall: () => budget.addCall(),
           callId,
-          keepSealed: (callId, fields) =>
-            writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields, maker })),
+          keepSealed: (callId, sealedFields, thinking) => {
+            const fields = wantsThinking && thinking !== ""
+              ? { ...sealedFields, ...sealedThinking(thinking) }
+              : sealedFields
+            if (Object.keys(fields).length === 0) return
+            writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields, maker }))
+          },
           keepSeal: maker && ((seal) => writes.add(sealed.keepMaker(caller.owner, seal, maker))),
           promptTokens: () => estimateConversation(conversation)
         })
         request.stats.soFar = assembly
-        const machine = new Turn(assembly, policy, budget, { style: request.style, most })
+        const machine = new Turn(assembly, policy, budget, { style: request.style, most, names })
         // The reply ends with the turn's last event, where readers stop, unless another turn may follow.
         const isDone = policy === undefined ? undefined : isTurnDone
         const assembled = transduce<UpstreamEvent, ReplyEvent, never, Turn>(once(machine), isDone)

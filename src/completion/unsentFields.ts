@@ -137,6 +137,25 @@ export const noteUnsentFields = (
   return serverFields === undefined ? undefined : noteUnpassed(serverFields, driver, request, sends, conversation)
 }
 
+/** Notes how the history that the server gets differs. Returns the error if nothing is left of it. */
+const noteRepairs = (
+  conversation: Conversation,
+  { contract }: Driver,
+  { stats, style }: Request
+): GatewayError | undefined => {
+  if (contract === undefined) return undefined
+  const { found, isEmpty } = contracts[contract].facts.repairs(conversation)
+  const { turns: field } = wordsOf(style)
+  const { places } = conversation
+  const isOwn = isWholeFor(conversation, contract)
+  if (isEmpty) return invalidRequest(`${field}: has nothing for the model to read`, field)
+  for (const { turn, what } of found) {
+    const place = places === undefined || isOwn ? `${field}[${turn}]` : places[turn] ?? field
+    noteIgnored(stats, `${place}: ${what}`)
+  }
+  return undefined
+}
+
 /** Notes all parts of a conversation that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUnsent = (
   conversation: Conversation,
@@ -148,7 +167,7 @@ export const noteUnsent = (
   const isOwn = vendorFields !== undefined && vendorFields.vendor === driver.contract
   if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, request.stats, conversation)
   noteUnsampled(conversation, model, driver, request)
-  return noteUnsentFields(conversation, request, driver)
+  return noteRepairs(conversation, driver, request) ?? noteUnsentFields(conversation, request, driver)
 }
 
 const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text === "" && part.vendorFields !== undefined

@@ -19,6 +19,8 @@ import type { ChunkDecoder } from "./shared/ChunkDecoder.ts"
 import type { Family } from "./shared/Family.ts"
 import type { Faults } from "./shared/Faults.ts"
 import type { FrameRenderer } from "./shared/FrameRenderer.ts"
+import type { Limits } from "./shared/limits.ts"
+import type { Repairs } from "./shared/validHistory.ts"
 
 /** What of a value has a place in a reply: all of it, what a function says, or some fields. */
 export type Shown = true | ((value: Json) => boolean) | { readonly [field: string]: Shown }
@@ -70,12 +72,18 @@ export interface ContractFacts {
   /** The same for a reply that failed; `undefined` where an error alone says it. */
   readonly failureName: string | undefined
   readonly words: RequestWords
+  /** What it accepts of a request; requests for its servers are brought within. */
+  readonly limits: Limits
+  /** How a conversation for a server of the contract differs from what its caller wrote, because the contract refuses that. */
+  readonly repairs: (conversation: Conversation) => Repairs
   /** A client of the contract gets every field of an OpenAI-compatible server's reply. Otherwise, those that have a place in its own. */
   readonly shows: ShownPlaces | "all"
   /** Servers of the contract leave out a count of 0, so that a count of the prompt says how much came from a cache. */
   readonly leavesZeroOut: boolean
   /** What sealed reasoning leaves for later calls; `undefined` if nothing. */
   readonly keptReasoning: (value: JsonFields) => KeptReasoning | undefined
+  /** Its servers may refuse a call that comes back without the thinking before it, which they sent as text. */
+  readonly wantsThinking: boolean
   /** The events that clients of other contracts get for an event of the contract alone; `undefined` if they get the event itself. */
   readonly elsewhere: (event: UpstreamExtra) => ReadonlyArray<UpstreamEvent> | undefined
   /** The tools of a client's conversation that servers of other contracts get. */

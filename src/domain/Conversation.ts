@@ -173,6 +173,8 @@ export interface Untranslated {
 /** A whole request of any style. */
 export interface Conversation {
   readonly turns: ReadonlyArray<Turn>
+  /** The path of each turn in the caller's request, where it is not the turn's place in a list. */
+  readonly places?: ReadonlyArray<string>
   readonly tools: ReadonlyArray<ToolDeclaration>
   readonly toolChoice: ToolChoice
   readonly parallelToolCalls: boolean

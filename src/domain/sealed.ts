@@ -18,3 +18,22 @@ export const sealedBy = (signature: unknown): JsonFields | undefined =>
   typeof signature === "string" && signature !== ""
     ? { extra_content: { google: { thought_signature: signature } } }
     : undefined
+
+/** What the vendor's document names in place of a signature, for calls that another model made. */
+export const standInSignature = "skip_thought_signature_validator"
+
+/** Models that refuse calls of the current turn without a signature. Earlier generations refuse none. */
+export const wantsSignatures = (model: string): boolean => /gemini-(?:[3-9]|[1-9]\d)/i.test(model)
+
+const thinkingField = "thinking_text"
+
+/** What is kept of a call for a server that wants the thinking before it back. */
+export const sealedThinking = (text: string): JsonFields => ({ [thinkingField]: text })
+
+/** The thinking that is kept of a call, and the other fields. */
+export const withoutThinking = (
+  { [thinkingField]: text, ...fields }: JsonFields & { readonly [thinkingField]?: Json }
+): { readonly text: string; readonly fields: JsonFields } => ({
+  text: typeof text === "string" ? text : "",
+  fields: fields as JsonFields
+})

@@ -145,7 +145,7 @@ describe.each(styleNames)("a field that the vendor of the %s style does not have
   it("is named in characters of a header", async () => {
     const name = "näme, with\r\nx-evil: 1"
     const { headers, ignored } = await ask(style, { [name]: 1, ["x".repeat(500)]: 1 }, { gateway: "drop" })
-    assert.strictEqual(ignored, `n?me??with??x-evil:?1,${"x".repeat(100)}`)
+    assert.strictEqual(ignored, `n?me? with??x-evil: 1,${"x".repeat(100)}`)
     assert.isNull(headers.get("x-evil"))
   })
 
@@ -299,7 +299,11 @@ describe("a field of the vendor that the gateway does not model", () => {
 
 describe("what a chat request says of single elements", () => {
   const mark = { cache_control: { type: "ephemeral" } }
-  const tool = { type: "function", function: { name: "f", parameters: { type: "object" }, cost: 2 }, ...mark }
+  const tool = {
+    type: "function",
+    function: { name: "f", parameters: { type: "object", properties: {} }, cost: 2 },
+    ...mark
+  }
   const messages = [
     { role: "system", content: "Be kind.", ...mark },
     {

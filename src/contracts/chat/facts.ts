@@ -2,8 +2,25 @@
 import type { FinishReason } from "../../domain/ReplyEvent.ts"
 import type { ContractFacts } from "../Contract.ts"
 import { noBounds, usualCaching } from "../shared/facts.ts"
+import { type Limits, wordLimit } from "../shared/limits.ts"
+import { repairsOf } from "../shared/validHistory.ts"
 
-const limits = { maxTokens: "max_tokens", maxCompletionTokens: "max_completion_tokens" } as const
+/** Source: the vendor's reference and the messages of its errors. Other servers accept more. */
+export const chatLimits: Limits = {
+  contract: "openai",
+  callIds: wordLimit(40, ""),
+  toolNames: wordLimit(64, "a-zA-Z0-9_-"),
+  stopSequences: 4,
+  texts: undefined,
+  exclusive: [],
+  needsProperties: true,
+  history: { joinsTurns: false, begins: "anyhow", uniqueIds: "in a turn", refusedTexts: "none" }
+}
+
+/** The same for tools that a prompt declares: their calls and results are texts, of which those of one role are one message. */
+export const promptLimits: Limits = { ...chatLimits, history: { ...chatLimits.history, joinsTurns: true } }
+
+const limitFields = { maxTokens: "max_tokens", maxCompletionTokens: "max_completion_tokens" } as const
 
 /** Why a reply ended. */
 export const finishReasons = {
@@ -21,14 +38,17 @@ export const chatFacts: ContractFacts = {
   failureName: undefined,
   words: {
     turns: "messages",
-    outputLimit: limits.maxCompletionTokens,
-    limitPath: (key) => limits[key],
+    outputLimit: limitFields.maxCompletionTokens,
+    limitPath: (key) => limitFields[key],
     samplingPath: (_, name) => name,
     paths: new Map()
   },
+  limits: chatLimits,
+  repairs: repairsOf(chatLimits),
   shows: "all",
   leavesZeroOut: false,
   keptReasoning: () => undefined,
+  wantsThinking: true,
   elsewhere: () => undefined,
   declaredElsewhere: ({ tools }) => tools,
   callBounds: noBounds("openai")

@@ -114,6 +114,7 @@ const tools = (sent: ReadonlyArray<Tool>, faults: Faults): Pick<Conversation, "t
   const others: Array<VendorTool> = []
   for (const [index, tool] of sent.entries()) {
     const vendorFields = faults.attach(`tools[${index}]`)
+    if (isFunction(tool)) faults.noteTool(`tools[${index}].function.name`, tool.function.name)
     if (isFunction(tool)) functions.push(withVendorFields(declaration(tool.function), vendorFields))
     else if (vendorFields !== undefined) others.push({ index, vendorFields })
   }

@@ -14,6 +14,7 @@ import {
 } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
+import { wantsSignatures } from "../../domain/sealed.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { mergeFields } from "../../domain/VendorFields.ts"
 import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "../shared/chatMessages.ts"
@@ -22,6 +23,8 @@ import { hasSentFields, type Sends, withVendorFieldsOf } from "../shared/chatVen
 import type { ServerFields } from "../shared/Family.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../shared/fieldPolicy.ts"
 import type { LearnedWords } from "../shared/serverThinking.ts"
+import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
+import { chatLimits, promptLimits } from "./facts.ts"
 
 const toolChoice = (choice: ToolChoice): Json =>
   choice._tag === "Function" ? { type: "function", function: { name: choice.name } } : toolChoiceWords[choice._tag]
@@ -139,7 +142,7 @@ export const sendsStop = (mode: ToolMode, conversation: Conversation): boolean =
 
 /** The stop sequences that the server gets. */
 export const sentStop = (mode: ToolMode, conversation: Conversation): ReadonlyArray<string> =>
-  sendsStop(mode, conversation) ? conversation.stop : []
+  sendsStop(mode, conversation) ? conversation.stop.slice(0, chatLimits.stopSequences) : []
 
 /**
  * The request of a conversation, with the server's name of the model. A streamed reply has usage at its end. The caller's fields for
@@ -147,20 +150,24 @@ export const sentStop = (mode: ToolMode, conversation: Conversation): ReadonlyAr
  */
 export function* chatRequest(
   model: string,
-  conversation: Conversation,
+  said: Conversation,
   server: ServerFacts,
   isWhole: boolean
 ): Cooperative<string> {
   const { policy, tools: mode } = server
+  const conversation = mode === "native"
+    ? withAcceptedTools(yield* validHistory(said, chatLimits), chatLimits)
+    : yield* validHistory(said, promptLimits)
   const isPassed = passesField(policy)
   const sends = passes(policy)
+  const sent = { sends: mode === "native" ? sends : () => false, wantsSignatures: wantsSignatures(model) }
   const enabled = toolsEnabled(conversation)
   const stop = sentStop(mode, conversation)
   const { serverFields } = conversation
   const request: Record<string, Json> = {
     ...(serverFields === undefined ? {} : passedFields(serverFields, isPassed)),
     model,
-    messages: yield* messagesOf(conversation, mode, mode === "native" ? { ...server, sends } : server),
+    messages: yield* messagesOf(conversation, mode, sent, server),
     ...(isWhole ? { stream: false } : { stream: true, stream_options: { include_usage: true } })
   }
   const served = mode === "native" ? serverTools(conversation, sends) : []

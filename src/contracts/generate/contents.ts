@@ -14,9 +14,9 @@ import {
   type Turn
 } from "../../domain/Conversation.ts"
 import { exactArguments, isRecord, type Json, type JsonFields } from "../../domain/json.ts"
-import { isMadeId, linkCallsCooperatively } from "../../domain/linkCalls.ts"
+import { isMadeId } from "../../domain/linkCalls.ts"
 import { isFields } from "../../domain/replyExtras.ts"
-import { signatureOf } from "../../domain/sealed.ts"
+import { signatureOf, standInSignature } from "../../domain/sealed.ts"
 import { type Cooperative, flatMapCooperatively, Slice } from "../../domain/stream/cooperative.ts"
 import type { VendorFields } from "../../domain/VendorFields.ts"
 import { parseJson } from "../shared/json.ts"
@@ -79,7 +79,7 @@ const partsOf = (part: Part): ReadonlyArray<JsonFields> => {
     case "File":
       return [filePart(part)]
     case "Reasoning":
-      return [{ text: part.text, thought: true }]
+      return part.text === "" ? [] : [{ text: part.text, thought: true }]
     case "Call":
       return [callPart(part)]
     case "Result":
@@ -145,27 +145,38 @@ class ContentList {
 const headed = (turn: Turn): ReadonlyArray<Part> =>
   turn.name === undefined ? turn.parts : [Text(`${turn.name}:`), ...turn.parts]
 
+/** The parts of a turn, of which the first call has a signature if the model wants one. */
+const signed = (parts: ReadonlyArray<JsonFields>): ReadonlyArray<JsonFields> => {
+  const first = parts.findIndex((part) => part["functionCall"] !== undefined)
+  return first === -1 || parts.some((part) => part["functionCall"] !== undefined && part["thoughtSignature"])
+    ? parts
+    : parts.with(first, { ...parts[first], thoughtSignature: standInSignature })
+}
+
 function* partsOfTurn(
   turn: Turn,
   sendsThoughts: boolean,
+  wantsSignatures: boolean,
   own: SentVendorFields,
   slice: Slice
 ): Cooperative<ReadonlyArray<JsonFields>> {
-  return yield* flatMapCooperatively(
+  const parts = yield* flatMapCooperatively(
     slice,
     headed(turn),
     (part) => part._tag === "Reasoning" && !sendsThoughts ? [] : sentParts(part, own(part))
   )
+  return wantsSignatures && turn.role === "assistant" ? signed(parts) : parts
 }
 
-/** The contents of a conversation. Calls get the ids that their results name. */
+/** The contents of a conversation with linked calls. */
 export function* contentsOf(
   conversation: Conversation,
   own: SentVendorFields,
-  history: HistoryReasoning = "all"
+  history: HistoryReasoning,
+  wantsSignatures: boolean
 ): Cooperative<Contents> {
   const slice = new Slice()
-  const { turns } = yield* linkCallsCooperatively(conversation, slice)
+  const { turns } = conversation
   const other = turns.findIndex(({ role }) => role !== "system")
   // A request needs contents, so that instructions alone are the user's.
   const leading = other === -1 ? 0 : other
@@ -174,7 +185,7 @@ export function* contentsOf(
   const system: Array<JsonFields> = []
   for (const [i, turn] of turns.entries()) {
     if (slice.add(1)) yield slice.end()
-    const parts = yield* partsOfTurn(turn, history !== "none" && i > after, own, slice)
+    const parts = yield* partsOfTurn(turn, history !== "none" && i > after, wantsSignatures, own, slice)
     if (i < leading) {
       for (const part of parts) system.push(part)
     } else {

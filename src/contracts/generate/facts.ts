@@ -2,11 +2,25 @@
 import type { FinishReason } from "../../domain/ReplyEvent.ts"
 import type { ContractFacts, ShownFields } from "../Contract.ts"
 import { noBounds, shownInMessage, shownLogprobs, usualCaching } from "../shared/facts.ts"
+import { type Limits, wordLimit } from "../shared/limits.ts"
+import { repairsOf } from "../shared/validHistory.ts"
 import { inCommonWords } from "./inCommonWords.ts"
 
 const name = "generate"
 
 const ofOtherKinds: ShownFields = { audio_tokens: true, image_tokens: true, video_tokens: true, text_tokens: true }
+
+/** Source: the vendor's reference and the messages of its errors. */
+export const generateLimits: Limits = {
+  contract: name,
+  callIds: wordLimit(undefined, ""),
+  toolNames: wordLimit(64, "a-zA-Z0-9_.:-", "a-zA-Z_"),
+  stopSequences: 5,
+  texts: 100,
+  exclusive: [],
+  needsProperties: false,
+  history: { joinsTurns: true, begins: "without a call", uniqueIds: "in a turn", refusedTexts: "empty" }
+}
 
 /** Why a reply ended. */
 export const finishReasons = {
@@ -32,6 +46,8 @@ export const generateFacts: ContractFacts = {
       ["top_logprobs", "generationConfig.logprobs"]
     ])
   },
+  limits: generateLimits,
+  repairs: repairsOf(generateLimits),
   shows: {
     choice: shownLogprobs,
     message: { ...shownInMessage, audio: { transcript: true, data: true } },
@@ -39,6 +55,7 @@ export const generateFacts: ContractFacts = {
   },
   leavesZeroOut: true,
   keptReasoning: () => undefined,
+  wantsThinking: false,
   elsewhere: inCommonWords,
   declaredElsewhere: ({ tools }) => tools,
   callBounds: noBounds(name)

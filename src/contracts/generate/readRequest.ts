@@ -224,6 +224,7 @@ function* toolsOf(tools: Request["tools"], faults: Faults, slice: Slice): Cooper
       if (slice.add(1)) yield slice.end()
       const { description, name, parameters, parametersJsonSchema } = sent
       const schema = parametersJsonSchema ?? (parameters ? yield* toJsonSchema(parameters, slice) : undefined)
+      faults.noteTool(`tools[${i}].functionDeclarations[${k}].name`, name)
       const tool = declaration({ name, description, parameters: schema })
       declared.push(withVendorFields(tool, faults.attach(`tools[${i}].functionDeclarations[${k}]`)))
     }
@@ -284,15 +285,19 @@ export function* decodeGenerate(
     faults.at("generationConfig.candidateCount", "only 1 candidate is supported")
   }
   const system = yield* systemTurns(request.systemInstruction, faults, slice)
-  const turns = yield* flatMapCooperatively(
-    slice,
-    request.contents,
-    (content, i) => contentTurns(content, ownContent(content, request.contents[i - 1]), `contents[${i}]`, faults, slice)
-  )
+  const places = system.map(() => "systemInstruction")
+  const turns = yield* flatMapCooperatively(slice, request.contents, function*(content, i) {
+    const path = `contents[${i}]`
+    const own = ownContent(content, request.contents[i - 1])
+    const turns = yield* contentTurns(content, own, path, faults, slice)
+    for (const _ of turns) places.push(path)
+    return turns
+  })
   const { declared, vendorTools } = yield* toolsOf(request.tools, faults, slice)
   return faults.result<Conversation>({
     ...plainConversation,
     turns: system.concat(turns),
+    places,
     ...calling(request.toolConfig, declared, faults),
     vendorTools: vendorTools.length === 0 ? undefined : vendorTools,
     stop: config.stopSequences ?? [],

@@ -12,13 +12,13 @@ import type {
 } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
+import { wantsSignatures } from "../../domain/sealed.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { HistoryReasoning } from "../shared/serverThinking.ts"
+import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
 import { contentsOf, type SentVendorFields } from "./contents.ts"
+import { generateLimits } from "./facts.ts"
 import { thinkingConfig, type ThinkingModel } from "./writeThinking.ts"
-
-/** Stop sequences that the vendor accepts; the gateway applies the others. */
-const mostStops = 5
 
 const declaration = ({ description, name, parameters }: ToolDeclaration): JsonFields => ({
   name,
@@ -79,7 +79,7 @@ const samplingFields = (sampling: Sampling): Record<string, Json> => {
 }
 
 const stopFields = (stop: ReadonlyArray<string>): JsonFields =>
-  stop.length === 0 ? {} : { stopSequences: stop.slice(0, mostStops) }
+  stop.length === 0 ? {} : { stopSequences: stop.slice(0, generateLimits.stopSequences) }
 
 /** The caller's vendor fields win: the canonical forms of what they say are left out. */
 const generationConfig = (
@@ -109,10 +109,13 @@ export interface RequestOptions {
 
 /** The request of a conversation, as an object to send. */
 export function* generateRequest(
-  conversation: Conversation,
-  { history, model, own }: RequestOptions
+  said: Conversation,
+  { history = "all", model, own }: RequestOptions
 ): Cooperative<JsonFields> {
-  const { contents, systemInstruction } = yield* contentsOf(conversation, own, history)
+  const valid = yield* validHistory(said, generateLimits)
+  // Tools that their caller has declared in this contract go as they are.
+  const conversation = own(said)?.fields["tools"] === undefined ? withAcceptedTools(valid, generateLimits) : valid
+  const { contents, systemInstruction } = yield* contentsOf(conversation, own, history, wantsSignatures(model.name))
   const fields = own(conversation)?.fields
   const sentInstruction = fields?.["systemInstruction"]
   const config = generationConfig(conversation, model, fields)

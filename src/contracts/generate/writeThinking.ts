@@ -3,6 +3,7 @@
  */
 import type { Thinking } from "../../domain/Conversation.ts"
 import type { JsonFields } from "../../domain/json.ts"
+import { wantsSignatures } from "../../domain/sealed.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 
 /** The words of a model entry that this protocol has: a level, or a budget. */
@@ -26,8 +27,8 @@ const levels: ReadonlyMap<string, string> = new Map([
   ["medium", "MEDIUM"]
 ])
 
-/** The vendor's models from the third generation on read levels; the earlier ones refuse them. */
-const readsLevels = (name: string): boolean => /gemini-(?:[3-9]|[1-9]\d)/i.test(name)
+/** The generation of the vendor's models that wants signatures reads levels; the earlier ones refuse them. */
+const readsLevels = wantsSignatures
 
 const amountOf = ({ budget, effort, mode }: Thinking, hasLevels: boolean): JsonFields => {
   if (mode === "off") return { thinkingBudget: 0 }

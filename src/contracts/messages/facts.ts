@@ -4,9 +4,30 @@ import type { Conversation } from "../../domain/Conversation.ts"
 import type { FinishReason } from "../../domain/ReplyEvent.ts"
 import type { CallBounds, ContractFacts } from "../Contract.ts"
 import { isCount, shownInMessage, unboundedCalls, usualCaching } from "../shared/facts.ts"
+import { type Limits, wordLimit } from "../shared/limits.ts"
+import { type Repairs, repairsOf } from "../shared/validHistory.ts"
 import { declaredElsewhere } from "./deferredTools.ts"
+import { unsignedLoop } from "./turns.ts"
 
 const name = "messages"
+
+/** Source: the vendor's reference and the messages of its errors. */
+export const messagesLimits: Limits = {
+  contract: name,
+  callIds: wordLimit(64, "a-zA-Z0-9_-"),
+  toolNames: wordLimit(128, "a-zA-Z0-9_-"),
+  stopSequences: undefined,
+  texts: undefined,
+  exclusive: [["temperature", "topP"]],
+  needsProperties: false,
+  history: { joinsTurns: true, begins: "with the user", uniqueIds: "in all turns", refusedTexts: "blank" }
+}
+
+const repairs = (conversation: Conversation): Repairs => {
+  const { found, isEmpty } = repairsOf(messagesLimits)(conversation)
+  const turn = unsignedLoop(conversation)
+  return { found: turn === -1 ? found : [...found, { turn, what: "thinking without a signature" }], isEmpty }
+}
 
 const callBounds = ({ vendorTools = [] }: Conversation): CallBounds => {
   const found: Array<NonNullable<MostUsed["tools"]>[number]> = []
@@ -40,9 +61,12 @@ export const messagesFacts: ContractFacts = {
     samplingPath: (_, name) => name,
     paths: new Map()
   },
+  limits: messagesLimits,
+  repairs,
   shows: { chunk: { service_tier: true }, message: shownInMessage },
   leavesZeroOut: false,
   keptReasoning: (block) => ({ _tag: "Details", fields: { thinking_blocks: [block] } }),
+  wantsThinking: false,
   elsewhere: () => undefined,
   declaredElsewhere,
   callBounds

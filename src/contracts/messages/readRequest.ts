@@ -234,6 +234,7 @@ const tools = (sent: Request["tools"], faults: Faults): Pick<Conversation, "tool
     if ((type ?? "custom") === "custom") {
       if (!name) faults.at(`${field}.name`, "is required")
       if (!parameters) faults.at(`${field}.input_schema`, "is required")
+      faults.noteTool(`${field}.name`, name ?? "")
       declared.push(
         withVendorFields(declaration({ name: name ?? "", description, parameters, strict }), faults.attach(field))
       )
@@ -286,14 +287,18 @@ export function* decodeMessages(
   faults = new Faults()
 ): Cooperative<Result.Result<Conversation, GatewayError>> {
   const slice = new Slice()
-  const turns = yield* flatMapCooperatively(
-    slice,
-    request.messages,
-    (message, i) => messageTurns(message, `messages[${i}]`, faults, slice)
-  )
+  const system = systemTurns(request.system, faults)
+  const places = system.map(() => "system")
+  const turns = yield* flatMapCooperatively(slice, request.messages, function*(message, i) {
+    const path = `messages[${i}]`
+    const turns = yield* messageTurns(message, path, faults, slice)
+    for (const _ of turns) places.push(path)
+    return turns
+  })
   return faults.result<Conversation>({
     ...plainConversation,
-    turns: systemTurns(request.system, faults).concat(turns),
+    turns: system.concat(turns),
+    places,
     ...tools(request.tools, faults),
     toolChoice: toolChoice(request.tool_choice, faults),
     parallelToolCalls: request.tool_choice?.disable_parallel_tool_use !== true,

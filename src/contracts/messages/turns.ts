@@ -6,7 +6,6 @@
  */
 import type { CallPart, Conversation, Part, ResultPart, Turn } from "../../domain/Conversation.ts"
 import { exactArguments, isRecord, type Json } from "../../domain/json.ts"
-import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { parseJson } from "../shared/json.ts"
 import { asSent, type Block, contentBlock, isBlock, isContent, sentFields } from "./blocks.ts"
@@ -23,13 +22,10 @@ export const isInVendorsFormat = ({ vendorFields }: Conversation): boolean => ve
 const isBlank = (part: Part): boolean =>
   part._tag === "Text" && part.vendorFields === undefined && part.text.trim() === ""
 
-/** The vendor accepts these characters in the id of a call. */
-const callId = (id: string): string => id.replace(/[^\w-]/g, "_")
-
 const inputOf = (text: string): Block => isRecord(parseJson(text)) ? exactArguments(text) : text === "" ? {} : { text }
 
 const callBlock = ({ arguments: text, id, name, vendorFields }: CallPart): Block | undefined =>
-  asSent({ type: "tool_use", id: callId(id), name, input: inputOf(text) }, vendorFields)
+  asSent({ type: "tool_use", id, name, input: inputOf(text) }, vendorFields)
 
 /** The only text of a list that was not a list in the caller's words. */
 const onlyText = (parts: ReadonlyArray<Part>): string | undefined => {
@@ -45,7 +41,7 @@ const resultBlock = (part: ResultPart): Block | undefined => {
   const blocks = content.filter((each) => !isBlank(each))
   return asSent({
     type: "tool_result",
-    tool_use_id: callId(part.callId),
+    tool_use_id: part.callId,
     ...(text !== undefined
       ? { content: text }
       : blocks.length === 0
@@ -53,6 +49,13 @@ const resultBlock = (part: ResultPart): Block | undefined => {
       : { content: blocks.map(contentBlock).filter(isBlock) }),
     ...(isError ? { is_error: true } : {})
   }, vendorFields)
+}
+
+/** True for thinking that its server reads again: with a signature, or sealed as a whole. The gateway's own has an empty signature. */
+const isSigned = (part: Part): boolean => {
+  if (part._tag !== "Reasoning" || sentFields(part.vendorFields) === undefined) return false
+  const { fields, wholeElement } = part.vendorFields!
+  return wholeElement === true || (typeof fields["signature"] === "string" && fields["signature"] !== "")
 }
 
 /** The block of a part; `undefined` for thinking that is not sealed. */
@@ -63,9 +66,7 @@ const blockOf = (part: Part): Block | undefined => {
     case "Result":
       return resultBlock(part)
     case "Reasoning":
-      return sentFields(part.vendorFields) === undefined
-        ? undefined
-        : asSent({ type: "thinking", thinking: part.text }, part.vendorFields)
+      return isSigned(part) ? asSent({ type: "thinking", thinking: part.text }, part.vendorFields) : undefined
     default:
       return contentBlock(part)
   }
@@ -76,7 +77,7 @@ const isSealed = (block: unknown): block is Block =>
 
 /** The sealed thinking that came with the calls of a turn, unless the caller sends it too. */
 const sealedThinking = (parts: ReadonlyArray<Part>): ReadonlyArray<Block> => {
-  if (parts.some((part) => part._tag === "Reasoning" && sentFields(part.vendorFields) !== undefined)) return []
+  if (parts.some(isSigned)) return []
   for (const part of parts) {
     const blocks = part._tag === "Call" ? part.sealed?.["thinking_blocks"] : undefined
     if (Array.isArray(blocks)) return blocks.filter(isSealed)
@@ -114,14 +115,26 @@ export const endsInUnsealedCalls = ({ turns }: Conversation): boolean => {
   return parts.some(({ _tag }) => _tag === "Call") &&
     turns[last + 1]?.parts.some(({ _tag }) => _tag === "Result") === true &&
     sealedThinking(parts).length === 0 &&
-    !parts.some((part) => part._tag === "Reasoning" && sentFields(part.vendorFields) !== undefined)
+    !parts.some(isSigned)
 }
 
-/** The messages of a conversation, and its system prompt: the system turns before all others. */
+/**
+ * The turn of the open tool loop whose thinking is left out because it has no signature; -1 without one. The vendor then rejects a request to
+ * think.
+ */
+export const unsignedLoop = (conversation: Conversation): number => {
+  const last = conversation.turns.findLastIndex(({ role }) => role === "assistant")
+  return isInVendorsFormat(conversation) && endsInUnsealedCalls(conversation) &&
+      conversation.turns[last]!.parts.some(({ _tag }) => _tag === "Reasoning")
+    ? last
+    : -1
+}
+
+/** The messages of a conversation with linked calls, and its system prompt: the system turns before all others. */
 export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
   const slice = new Slice()
   const isCallers = isInVendorsFormat(conversation)
-  const { turns } = yield* linkCallsCooperatively(conversation, slice)
+  const { turns } = conversation
   const leading = turns.findIndex((turn) => turn.role !== "system" || isSystem(turn))
   const system = turns.slice(0, leading === -1 ? turns.length : leading)
   const messages: Array<Message> = []

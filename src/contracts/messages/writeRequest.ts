@@ -10,11 +10,14 @@ import type {
   ToolDeclaration
 } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { ThinkingWords } from "../shared/serverThinking.ts"
+import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
 import { asSent, type Block, isBlock, sentFields } from "./blocks.ts"
+import { messagesLimits } from "./facts.ts"
 import { marked, type MarkOptions } from "./marks.ts"
-import { endsInUnsealedCalls, isInVendorsFormat, messagesOf, withInstruction } from "./turns.ts"
+import { endsInUnsealedCalls, isInVendorsFormat, messagesOf, unsignedLoop, withInstruction } from "./turns.ts"
 import { leastBudget, sayThinking } from "./writeThinking.ts"
 
 /** The limit of output, in tokens, that is sent if the caller and the model's entry have none: the vendor requires one. */
@@ -116,20 +119,26 @@ const rejectedThinking = ({ topP = 1 }: Sampling): ReadonlyArray<keyof Sampling>
   ...(topP < leastTopP ? ["topP" as const] : [])
 ]
 
-/** Parameters that the vendor does not have, and those that it rejects while its model thinks. */
+/** Parameters that the vendor's newer models refuse beside another one. */
+const excluded = (sampling: Sampling): ReadonlyArray<keyof Sampling> =>
+  messagesLimits.exclusive.flatMap(([sent, other]) => sampling[sent] === undefined ? [] : [other])
+
+/** Parameters that the vendor does not have, those that it refuses beside others, and those that it rejects while its model thinks. */
 export const unsampled = (
   conversation: Conversation,
   words: ThinkingWords | undefined
 ): ReadonlyArray<keyof Sampling> => {
   const { sampling, thinking } = conversation
-  const thinks = !isInVendorsFormat(conversation) && thinking !== undefined && thinking.mode !== "off" &&
+  const isCallers = isInVendorsFormat(conversation)
+  const unsent = isCallers ? unknownSampling : [...unknownSampling, ...excluded(sampling)]
+  const thinks = !isCallers && thinking !== undefined && thinking.mode !== "off" &&
     words !== "effort" && words !== "none" && mayThink(conversation)
-  return thinks ? [...unknownSampling, ...rejectedThinking(sampling)] : unknownSampling
+  return thinks ? [...unsent, ...rejectedThinking(sampling)] : unsent
 }
 
 /** The parameters beside the limit of output, within the vendor's range unless its caller has written them. */
 const samplingFields = (sampling: Sampling, isCallers: boolean, thinks: boolean): Record<string, Json> => {
-  const rejected = thinks && !isCallers ? rejectedThinking(sampling) : []
+  const rejected = isCallers ? [] : thinks ? rejectedThinking(sampling) : excluded(sampling)
   const fields: Record<string, Json> = {}
   for (const key of samplingKeys) {
     const name = samplingNames[key]
@@ -149,21 +158,25 @@ interface Said {
 
 function* say(
   model: string,
-  conversation: Conversation,
+  given: Conversation,
   options: ModelOptions
 ): Cooperative<Said> {
+  const conversation = withAcceptedTools(yield* validHistory(given, messagesLimits), messagesLimits)
   const { vendorFields, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
-  const own = sent(sentFields(vendorFields) ?? {}, options.sends)
+  const said = sent(sentFields(vendorFields) ?? {}, options.sends)
+  const own = unsignedLoop(conversation) === -1
+    ? said
+    : Object.fromEntries(Object.entries(said).filter(([name]) => name !== "thinking"))
   const isCallers = isInVendorsFormat(conversation)
   const { messages, system } = yield* messagesOf(conversation)
   const tools = toolBlocks(conversation)
   const limit = sampling.maxCompletionTokens ?? sampling.maxTokens
   const isOff = conversation.thinking?.mode === "off"
-  const said = isOff || mayThink(conversation) ? conversation.thinking : undefined
+  const asked = isOff || mayThink(conversation) ? conversation.thinking : undefined
   const { effort, maxTokens, thinking } = isCallers
     ? { effort: undefined, thinking: undefined, maxTokens: limit ?? options.maxTokens ?? defaultMaxTokens }
     : sayThinking(
-      said,
+      asked,
       options.thinking,
       limit,
       options.maxTokens ?? defaultMaxTokens
@@ -174,6 +187,9 @@ function* say(
   if (tools.length > 0) {
     fields["tools"] = tools
     if (choice._tag !== "Auto" || !parallelToolCalls) fields["tool_choice"] ??= toolChoice(choice, parallelToolCalls)
+    if (choice._tag === "Function" && isFields(own["tool_choice"])) {
+      fields["tool_choice"] = { ...own["tool_choice"], name: choice.name }
+    }
   }
   if (thinking !== undefined) fields["thinking"] ??= thinking
   const schema = output === undefined || own["output_format"] !== undefined ? undefined : format(output)

@@ -4,8 +4,25 @@ import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { isWholeFor } from "../../domain/VendorFields.ts"
 import type { CallBounds, ContractFacts } from "../Contract.ts"
 import { isCount, noBounds, shownInMessage, shownLogprobs, unboundedCalls, usualCaching } from "../shared/facts.ts"
+import { type Limits, wordLimit } from "../shared/limits.ts"
+import { repairsOf } from "../shared/validHistory.ts"
+import { itemRepairs } from "./validItems.ts"
 
 const name = "responses"
+
+/** Source: the vendor's reference and the messages of its errors. The contract has no stop sequences. */
+export const responsesLimits: Limits = {
+  contract: name,
+  callIds: wordLimit(64, ""),
+  toolNames: wordLimit(64, "a-zA-Z0-9_-"),
+  stopSequences: 0,
+  texts: undefined,
+  exclusive: [],
+  needsProperties: true,
+  history: { joinsTurns: true, begins: "anyhow", uniqueIds: "in all turns", refusedTexts: "none" }
+}
+
+const repairs = repairsOf(responsesLimits)
 
 /** The types of tools that the client runs; some in one form alone. */
 const clientTypes: ReadonlySet<unknown> = new Set([
@@ -53,9 +70,13 @@ export const responsesFacts: ContractFacts = {
     samplingPath: (_, name) => name,
     paths: new Map([["verbosity", "text.verbosity"], ["logprobs", "include"]])
   },
+  limits: responsesLimits,
+  repairs: (conversation) =>
+    isWholeFor(conversation, name) ? itemRepairs(conversation, responsesLimits) : repairs(conversation),
   shows: { chunk: { service_tier: true }, choice: shownLogprobs, message: shownInMessage },
   leavesZeroOut: false,
   keptReasoning: (item) => ({ _tag: "Item", item }),
+  wantsThinking: false,
   elsewhere: () => undefined,
   declaredElsewhere: ({ tools }) => tools,
   callBounds

@@ -14,10 +14,10 @@ import {
   type Turn
 } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
-import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { audioFormat } from "../shared/contentParts.ts"
+import { fileName } from "../shared/fileName.ts"
 import type { HistoryReasoning } from "../shared/serverThinking.ts"
 
 /** A part of the content of a message or of a result. */
@@ -35,7 +35,9 @@ const imagePart = ({ data, detail, mediaType, url }: ImagePart): JsonFields => (
   ...(detail === undefined ? {} : { detail })
 })
 
-const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): JsonFields => {
+const filePart = (part: FilePart): JsonFields => {
+  const { data, id, kind, mediaType, name, url } = part
+  const filename = fileName(part)
   if (kind === "audio" && data !== undefined) {
     return { type: "input_audio", input_audio: { data, format: audioFormat(mediaType) } }
   }
@@ -47,7 +49,7 @@ const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): JsonField
     ...(data === undefined ? {} : { file_data: dataUrl(data, mediaType ?? "application/octet-stream") }),
     ...(id === undefined ? {} : { file_id: id }),
     ...(data === undefined && url !== undefined ? { file_url: url } : {}),
-    ...(name === undefined ? {} : { filename: name })
+    ...(filename === undefined ? {} : { filename })
   }
 }
 
@@ -165,13 +167,13 @@ export interface Input {
 const systemText = (turns: ReadonlyArray<Turn>): string =>
   turns.flatMap(({ parts }) => parts).filter(isText).map(({ text }) => text).join("\n\n")
 
-/** The items of a conversation. */
+/** The items of a conversation with linked calls. */
 export function* inputOf(
   conversation: Conversation,
   { history = "all", readsThinking }: HistoryOptions
 ): Cooperative<Input> {
   const slice = new Slice()
-  const { turns } = yield* linkCallsCooperatively(conversation, slice)
+  const { turns } = conversation
   const leading = turns.findIndex(({ role }) => role !== "system")
   // A request without input is refused, so that instructions alone are a message.
   const from = leading === -1 ? 0 : leading

@@ -206,7 +206,10 @@ export interface ToolList {
 /** The tools of all lists. A tool that several lists have is declared once. */
 const allTools = (lists: ReadonlyArray<ToolList>, names: ToolNames, faults: Faults): ReadonlyArray<DeclaredTool> => {
   const [own, ...others] = lists.map(({ field, tools }) =>
-    tools.flatMap((tool, i) => declaredTools(tool, `${field}[${i}]`, names, faults))
+    tools.flatMap((tool, i) => {
+      if (field === "tools" && isCallable(tool)) faults.noteTool(`tools[${i}].name`, declarationOf(tool).name)
+      return declaredTools(tool, `${field}[${i}]`, names, faults)
+    })
   )
   const all = own ?? []
   if (others.length === 0) return all

@@ -1,7 +1,7 @@
 /**
  * Decodes the items of a conversation to its turns.
  */
-import { type Part, Reasoning, type Role, Text, type Turn } from "../../domain/Conversation.ts"
+import { type Conversation, type Part, Reasoning, type Role, Text } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import { contentParts, partOf } from "../shared/chatFamily.ts"
@@ -28,6 +28,7 @@ interface OpenTurn {
   readonly role: Role
   readonly name?: string
   readonly parts: Array<Part>
+  readonly field: string
   hasText: boolean
   hasCall: boolean
 }
@@ -35,6 +36,8 @@ interface OpenTurn {
 /** Collects turns. Neighbouring assistant items of one reply share a turn. */
 class TurnCollector {
   readonly turns: Array<OpenTurn> = []
+  /** The field of the item that is read. */
+  field = ""
   /** The ids of calls by the ids of their items. */
   readonly callIds = new Map<string, string>()
 
@@ -50,7 +53,14 @@ class TurnCollector {
   }
 
   add(role: Role, parts: ReadonlyArray<Part>, name?: string | null): OpenTurn {
-    const turn = { role, parts: [...parts], hasText: false, hasCall: false, ...(name ? { name } : {}) }
+    const turn = {
+      role,
+      parts: [...parts],
+      field: this.field,
+      hasText: false,
+      hasCall: false,
+      ...(name ? { name } : {})
+    }
     this.turns.push(turn)
     return turn
   }
@@ -83,6 +93,7 @@ function* addItem(
   faults: Faults,
   slice: Slice
 ): Cooperative<void> {
+  turns.field = field
   if (isOtherItem(item)) {
     const said = vendorItem(item, { field, names, faults, callIds: turns.callIds })
     if (said === undefined) {
@@ -137,21 +148,24 @@ function* addItem(
   }
 }
 
-/** Decodes items to turns. */
+/** Decodes items to turns, with the fields of their first items. */
 export function* decodeItems(
   items: ReadonlyArray<PlacedItem>,
   names: ToolNames,
   faults: Faults,
   slice: Slice
-): Cooperative<ReadonlyArray<Turn>> {
+): Cooperative<Required<Pick<Conversation, "turns" | "places">>> {
   const turns = new TurnCollector()
   for (const item of items) {
     if (slice.add(1)) yield slice.end()
     yield* addItem(turns, item, names, faults, slice)
   }
-  return yield* mapCooperatively(
-    slice,
-    turns.turns,
-    ({ name, parts, role }) => name === undefined ? { role, parts } : { role, parts, name }
-  )
+  return {
+    turns: yield* mapCooperatively(
+      slice,
+      turns.turns,
+      ({ name, parts, role }) => name === undefined ? { role, parts } : { role, parts, name }
+    ),
+    places: turns.turns.map(({ field }) => field)
+  }
 }

@@ -18,9 +18,12 @@ import { messagesOf, type ToolMode } from "../shared/chatMessages.ts"
 import { effortOf } from "../shared/chatThinking.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../shared/fieldPolicy.ts"
 import type { ThinkingWords } from "../shared/serverThinking.ts"
+import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
+import { responsesLimits } from "./facts.ts"
 import { includedLogprobs, isOfContract } from "./family.ts"
 import { type HistoryOptions, type Input, inputOf } from "./inputItems.ts"
 import { itemsOfMessages } from "./promptItems.ts"
+import { ownItems, validItems } from "./validItems.ts"
 
 /** The least limit of output that the vendor accepts, in tokens. */
 export const leastOutputTokens = 16
@@ -165,12 +168,14 @@ const textFields = ({ output, serverFields = {} }: Conversation): JsonFields | u
 /** Tools that a prompt declares are not declared in a field, and a call in it needs no such item. */
 function* inputFor(conversation: Conversation, options: ModelOptions): Cooperative<Input> {
   return options.tools === "prompt"
-    ? itemsOfMessages(yield* messagesOf(conversation, "prompt"))
+    ? itemsOfMessages(yield* messagesOf(conversation, "prompt", { sends: () => false, wantsSignatures: false }, {}))
     : yield* inputOf(conversation, options)
 }
 
 /** The body for the conversation of another contract. */
-function* translated(conversation: Conversation, options: ModelOptions): Cooperative<JsonFields> {
+function* translated(said: Conversation, options: ModelOptions): Cooperative<JsonFields> {
+  const valid = yield* validHistory(said, responsesLimits)
+  const conversation = options.tools === "prompt" ? valid : withAcceptedTools(valid, responsesLimits)
   const { parallelToolCalls, sampling, serverFields = {}, toolChoice: choice, tools } = conversation
   const sends = sendsField(options.policy)
   const own = Object.fromEntries(
@@ -201,9 +206,12 @@ function* translated(conversation: Conversation, options: ModelOptions): Coopera
 
 /** The caller's own body, without fields that the policy leaves out. */
 const ownBody = (own: JsonFields, conversation: Conversation, policy: FieldPolicy): JsonFields => {
-  if (policy === "pass") return own
   const sends = sendsField(policy)
-  return Object.fromEntries(Object.entries(own).filter(([name]) => sends(name, conversation)))
+  const fields = policy === "pass"
+    ? own
+    : Object.fromEntries(Object.entries(own).filter(([name]) => sends(name, conversation)))
+  const items = ownItems({ fields })
+  return items === undefined ? fields : { ...fields, input: validItems(items, responsesLimits).items }
 }
 
 function* fieldsOf(conversation: Conversation, options: ModelOptions): Cooperative<JsonFields> {

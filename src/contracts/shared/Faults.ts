@@ -13,6 +13,7 @@ export class Faults {
   #elsewhere: GatewayError | undefined
   #first: GatewayError | undefined
   #ignored: Array<string> | undefined
+  #tools: Set<string> | undefined
 
   /** `mayPassWhole`: a server of the contract gets the request as its caller wrote it. */
   constructor(bodyVendorFields?: BodyVendorFields, mayPassWhole = false) {
@@ -61,6 +62,13 @@ export class Faults {
   /** Adds an `invalid_request` fault at a field; only the first fault counts. */
   at(field: string, message: string): void {
     this.#first ??= invalidRequest(`${field}: ${message}`, field)
+  }
+
+  /** Notes the name of a declared tool, at a field; a second tool of the name is a fault. */
+  noteTool(field: string, name: string): void {
+    this.#tools ??= new Set()
+    if (this.#tools.has(name)) this.at(field, "another tool has the same name")
+    this.#tools.add(name)
   }
 
   /** Adds an error with another code. */

@@ -8,6 +8,7 @@ import {
   type CallPart,
   type Conversation,
   type Part,
+  Reasoning,
   type ReasoningPart,
   type ResultPart,
   Text,
@@ -16,8 +17,8 @@ import {
   type Turn
 } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
-import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { isFields } from "../../domain/replyExtras.ts"
+import { sealedBy, standInSignature, withoutThinking } from "../../domain/sealed.ts"
 import {
   type Cooperative,
   eachCooperatively,
@@ -68,21 +69,38 @@ const isPlaceholder = (
   extra: Json
 ): boolean => (isFields(extra) && isFields(extra["google"]) && placeholders.has(extra["google"]["thought_signature"]))
 
-const nativeCall = (part: CallPart, sends: Sends): Json => {
-  const { arguments: text, id, name, sealed } = part
+/** `needsSignature`: the model refuses the call without a signature. */
+const nativeCall = (part: CallPart, needsSignature: boolean, sends: Sends): Json => {
+  const { arguments: text, id, name, sealed = {} } = part
   const call = { id, type: "function", function: { name, arguments: text } }
-  if (sealed === undefined) return withVendorFieldsOf(part, call, sends)
-  const { extra_content: extra, reasoning_details: _, reasoning_items: __, ...own } = sealed
-  const signed = extra === undefined || isPlaceholder(extra) ? {} : { extra_content: extra }
+  const { extra_content: extra, reasoning_details: _, reasoning_items: __, ...own } = withoutThinking(sealed).fields
+  const isSigned = extra !== undefined && !isPlaceholder(extra)
+  const signed = isSigned ? { extra_content: extra } : needsSignature ? sealedBy(standInSignature) : {}
   return withVendorFieldsOf(part, { ...own, ...signed, ...call }, sends)
+}
+
+/** The thinking of a turn: its own, or what is kept of its calls. */
+const thinkingIn = (turn: Turn): ReadonlyArray<ReasoningPart> => {
+  const own = turn.parts.filter(isReasoning)
+  if (own.length > 0) return own
+  return turn.parts.flatMap((part): ReadonlyArray<ReasoningPart> => {
+    const { text } = withoutThinking(part._tag === "Call" ? part.sealed ?? {} : {})
+    return text === "" ? [] : [Reasoning(text)]
+  })
 }
 
 /** How earlier turns go back. */
 export interface HistoryOptions {
-  /** Tells which vendor fields are sent; absent if none are. */
-  readonly sends?: Sends | undefined
   readonly history?: HistoryReasoning | undefined
   readonly names?: ReasoningNames | undefined
+}
+
+/** What the server gets of the vendor's own. */
+export interface SentFields {
+  /** Tells which vendor fields are sent. */
+  readonly sends: Sends
+  /** The model refuses calls without a signature. */
+  readonly wantsSignatures: boolean
 }
 
 /** The thinking of a turn by the server's names, as far as it goes back. */
@@ -110,11 +128,11 @@ function* assistantMessage(
   turn: Turn,
   index: number,
   { fields, isSent }: SentThinking,
-  sends: Sends,
+  { sends, wantsSignatures }: SentFields,
   slice: Slice
 ): Cooperative<JsonObject> {
   const name = nameOf(turn)
-  const thinking = isSent(index) ? fields(yield* filterCooperatively(slice, turn.parts, isReasoning)) : {}
+  const thinking = isSent(index) ? fields(thinkingIn(turn)) : {}
   const said = yield* filterCooperatively(slice, turn.parts, isContent)
   const calls = yield* filterCooperatively(slice, turn.parts, isCall)
   const details = calls[0]?.sealed?.["reasoning_details"]
@@ -127,7 +145,7 @@ function* assistantMessage(
     content: said.length === 0 ? null : yield* contentOf(said, slice, sends),
     ...thinking,
     ...(details === undefined ? {} : { reasoning_details: details }),
-    tool_calls: yield* mapCooperatively(slice, calls, (part) => nativeCall(part, sends))
+    tool_calls: yield* mapCooperatively(slice, calls, (part, i) => nativeCall(part, i === 0 && wantsSignatures, sends))
   }
 }
 
@@ -143,11 +161,12 @@ function* turnMessage(
   turn: Turn,
   index: number,
   thinking: SentThinking,
-  sends: Sends,
+  sent: SentFields,
   slice: Slice
 ): Cooperative<JsonObject> {
+  const { sends } = sent
   const message = turn.role === "assistant"
-    ? yield* assistantMessage(turn, index, thinking, sends, slice)
+    ? yield* assistantMessage(turn, index, thinking, sent, slice)
     : {
       role: turn.role,
       ...nameOf(turn),
@@ -188,9 +207,10 @@ function* resultMessages(
 function* nativeMessages(
   turns: ReadonlyArray<Turn>,
   thinking: SentThinking,
-  sends: Sends,
+  sent: SentFields,
   slice: Slice
 ): Cooperative<ReadonlyArray<JsonObject>> {
+  const { sends } = sent
   const messages: Array<JsonObject> = []
   let shown: Array<Content> = []
   for (let i = 0; i < turns.length; i++) {
@@ -207,7 +227,7 @@ function* nativeMessages(
     const content = onlyText(turn)
     messages.push(
       content === undefined
-        ? yield* turnMessage(turn, i, thinking, sends, slice)
+        ? yield* turnMessage(turn, i, thinking, sent, slice)
         : { role: turn.role, ...nameOf(turn), content }
     )
   }
@@ -286,17 +306,18 @@ function* promptMessages(
   return messages
 }
 
-/** The messages of a conversation. Without tools, calls or results they are the caller's own in both modes. */
+/** The messages of a conversation with linked calls. Without tools, calls or results they are the caller's own in both modes. */
 export function* messagesOf(
   conversation: Conversation,
   mode: ToolMode,
-  options: HistoryOptions = {}
+  sent: SentFields,
+  options: HistoryOptions
 ): Cooperative<ReadonlyArray<JsonObject>> {
   const slice = new Slice()
-  const { turns } = yield* linkCallsCooperatively(conversation, slice)
+  const { turns } = conversation
   const enabled = toolsEnabled(conversation)
   if (mode === "native" || !(enabled || turns.some((turn) => turn.parts.some(isCall) || turn.parts.some(isResult)))) {
-    return yield* nativeMessages(turns, sentThinking(turns, options), options.sends ?? never, slice)
+    return yield* nativeMessages(turns, sentThinking(turns, options), sent, slice)
   }
   const { parallelToolCalls, toolChoice, tools } = conversation
   const declaration = enabled ? yield* declareToolsCooperatively(tools, toolChoice, parallelToolCalls, slice) : ""

@@ -5,6 +5,7 @@ import type { FilePart, ImagePart, TextPart } from "../../domain/Conversation.ts
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { type Cooperative, mapCooperatively, type Slice } from "../../domain/stream/cooperative.ts"
 import { hasSentFields, type Sends, withVendorFieldsOf } from "./chatVendorFields.ts"
+import { fileName } from "./fileName.ts"
 
 /** A part of the content of a message. */
 export type Content = TextPart | ImagePart | FilePart
@@ -38,7 +39,9 @@ const imagePart = ({ data, detail, mediaType, url }: ImagePart): JsonFields => (
   }
 })
 
-const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): JsonFields => {
+const filePart = (part: FilePart): JsonFields => {
+  const { data, id, kind, mediaType, name, url } = part
+  const filename = fileName(part)
   if (kind === "audio" && data !== undefined) {
     return { type: "input_audio", input_audio: { data, format: audioFormat(mediaType) } }
   }
@@ -56,7 +59,7 @@ const filePart = ({ data, id, kind, mediaType, name, url }: FilePart): JsonField
     file: {
       ...(data === undefined ? {} : { file_data: dataUrl(data, mediaType ?? "application/octet-stream") }),
       ...(id === undefined ? {} : { file_id: id }),
-      ...(name === undefined ? {} : { filename: name })
+      ...(filename === undefined ? {} : { filename })
     }
   }
 }

@@ -84,10 +84,12 @@ export function* decodeResponse(
   const system: ReadonlyArray<Turn> = request.instructions
     ? [{ role: "system", parts: [Text(request.instructions)] }]
     : []
+  const { places, turns } = yield* decodeItems(opened, names, faults, slice)
   return faults.result<DecodedRequest>({
     conversation: {
       ...plainConversation,
-      turns: system.concat(yield* decodeItems(opened, names, faults, slice)),
+      turns: system.concat(turns),
+      places: system.map(() => "instructions").concat(places),
       ...tools,
       parallelToolCalls: request.parallel_tool_calls !== false,
       stop: stopSequences(request.stop),

@@ -14,15 +14,9 @@ import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Exchanges } from "../Exchange.ts"
 import { generateModels, mostListed } from "../server/modelList.ts"
 import { type CompletionCall, makeServerClient } from "../server/ServerClient.ts"
-import { countBy, embedBy, namesOf, serverDriver } from "../server/serverDriver.ts"
+import { countBy, embedBy, inBatches, namesOf, serverDriver } from "../server/serverDriver.ts"
 import { type ServerOptions, settingsOf } from "../server/ServerOptions.ts"
-import {
-  type CompletionRequest,
-  type CountRequest,
-  type Driver,
-  type EmbeddingsRequest,
-  sendsNothing
-} from "../Upstream.ts"
+import { type CompletionRequest, type CountRequest, type Driver, sendsNothing } from "../Upstream.ts"
 
 /** The name of a model as a resource: names with a collection, such as `tunedModels/mine`, are resources already. */
 const resourceOf = (name: string): string =>
@@ -77,7 +71,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
   }
 
   /** Makes embeddings in one call. */
-  const embed = (request: EmbeddingsRequest) => {
+  const embed = inBatches(generate.facts.limits.texts, (request) => {
     const model = nameOf(request.model)
     const resource = resourceOf(model.name)
     const body = embedBody(resource, request)
@@ -85,7 +79,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
     return body === undefined
       ? Effect.fail(embedsTexts)
       : embedBy(client, request, { model, path, body: JSON.stringify(body), read: readEmbeddings })
-  }
+  })
 
   const countTokens = Effect.fnUntraced(function*(request: CountRequest) {
     const model = nameOf(request.model)

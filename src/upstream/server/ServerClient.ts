@@ -18,7 +18,7 @@ import { refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
-import { isRecord } from "../../domain/json.ts"
+import { isRecord, wellFormed } from "../../domain/json.ts"
 import { loginOfToken, secretsOfToken } from "../../domain/ownLogin.ts"
 import { resetOfError } from "../../domain/quota.ts"
 import type { ServersModel } from "../../domain/routes.ts"
@@ -322,7 +322,7 @@ export const makeServerClient = (
     body: string,
     request: RequestOfCaller,
     headers: { readonly [name: string]: string } | undefined
-  ) => start("POST", path, body, "completion", request, headers)
+  ) => start("POST", path, wellFormed(body), "completion", request, headers)
 
   /** Sends a request, waits for the head of the response, and continues with an answer. The scope owns the connection. */
   const call = <A>(
@@ -376,11 +376,12 @@ export const makeServerClient = (
   const send = (
     request: CompletionRequest,
     token: string | undefined,
-    { body, chunks, headers, id, model, path }: CompletionCall,
+    { body: written, chunks, headers, id, model, path }: CompletionCall,
     scope: Scope.Scope,
     clock: Clock.Clock
   ): Effect.Effect<CompletionReply, UpstreamFailure> => {
     const startedAt = monotonicMillis(clock)
+    const body = wellFormed(written)
     return call(
       {
         label: "completion",

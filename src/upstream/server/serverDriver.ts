@@ -88,6 +88,32 @@ export const embedBy = Effect.fnUntraced(function*(
   })
 }, Effect.scoped)
 
+/** Makes embeddings in as many calls as the contract's batches take, one after another. Of several, the tokens are added up. */
+export const inBatches = <E, R>(
+  most: number | undefined,
+  embed: (request: EmbeddingsRequest) => Effect.Effect<EmbeddingsReply, E, R>
+) =>
+(request: EmbeddingsRequest): Effect.Effect<EmbeddingsReply, E, R> => {
+  const { inputs, own } = request
+  if (most === undefined || inputs.length <= most) return embed(request)
+  const starts = Array.from({ length: Math.ceil(inputs.length / most) }, (_, i) => i * most)
+  return Effect.map(
+    Effect.forEach(starts, (from) =>
+      embed({
+        ...request,
+        inputs: inputs.slice(from, from + most),
+        own: own && { ...own, fields: own.fields.slice(from, from + most) }
+      })),
+    (replies) => ({
+      vectors: replies.flatMap(({ vectors }) => vectors),
+      tokens: replies.reduce<number | undefined>(
+        (sum, { tokens }) => sum === undefined || tokens === undefined ? undefined : sum + tokens,
+        0
+      )
+    })
+  )
+}
+
 /** The failure of a server that counts no tokens. */
 export const noCounts = new UpstreamFailure({ phase: "completion", kind: "refused", status: 501 })
 

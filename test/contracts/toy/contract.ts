@@ -12,7 +12,9 @@ import { codeOfStatus, errorShape } from "../../../src/contracts/shared/errorSha
 import { noBounds, usualCaching } from "../../../src/contracts/shared/facts.ts"
 import type { FrameRenderer } from "../../../src/contracts/shared/FrameRenderer.ts"
 import { asCount, asString, parseJson } from "../../../src/contracts/shared/json.ts"
+import { type Limits, wordLimit } from "../../../src/contracts/shared/limits.ts"
 import { familyOf } from "../../../src/contracts/shared/requestSchema.ts"
+import { repairsOf } from "../../../src/contracts/shared/validHistory.ts"
 import { type Conversation, noSampling, type Role, Text, type Turn } from "../../../src/domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../../src/domain/GatewayError.ts"
 import { type Reply, replyText } from "../../../src/domain/Reply.ts"
@@ -51,6 +53,17 @@ const finishNames: Readonly<Record<FinishReason, string>> = {
   content_filter: "hidden"
 }
 
+const limits: Limits = {
+  contract: id,
+  callIds: wordLimit(40, ""),
+  toolNames: wordLimit(64, "a-z"),
+  stopSequences: 0,
+  texts: undefined,
+  exclusive: [],
+  needsProperties: false,
+  history: { joinsTurns: false, begins: "anyhow", uniqueIds: "in a turn", refusedTexts: "none" }
+}
+
 const facts: ContractFacts = {
   vendor: "openai",
   caching: usualCaching,
@@ -63,9 +76,12 @@ const facts: ContractFacts = {
     samplingPath: (_, name) => name,
     paths: new Map()
   },
+  limits,
+  repairs: repairsOf(limits),
   shows: {},
   leavesZeroOut: false,
   keptReasoning: () => undefined,
+  wantsThinking: false,
   elsewhere: () => undefined,
   declaredElsewhere: ({ tools }) => tools,
   callBounds: noBounds(id)

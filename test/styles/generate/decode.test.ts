@@ -96,6 +96,7 @@ describe("a content generation", () => {
     Effect.gen(function*() {
       assert.deepStrictEqual(yield* read(full), {
         ...plainConversation,
+        places: ["systemInstruction", "contents[0]", "contents[1]", "contents[2]", "contents[2]"],
         turns: [
           { role: "system", parts: [Text("Be brief.")] },
           {

@@ -115,6 +115,7 @@ describe("a messages request", () => {
       const conversation = yield* read(full)
       assert.deepStrictEqual(conversation, {
         ...plainConversation,
+        places: ["system", "messages[0]", "messages[1]", "messages[2]", "messages[2]", "messages[3]"],
         turns: [
           { role: "system", parts: [Text("Be brief.")] },
           {

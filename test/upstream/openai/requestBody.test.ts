@@ -209,7 +209,12 @@ describe("chatRequest", () => {
     it("are declared as the server's own, with the choice", () => {
       const declared = [{
         type: "function",
-        function: { name: "f", description: "does f", parameters: { type: "object" }, strict: true }
+        function: {
+          name: "f",
+          description: "does f",
+          parameters: { type: "object", properties: {} },
+          strict: true
+        }
       }]
       assert.deepInclude(bodyOf({ tools }), { tools: declared })
       assert.notProperty(bodyOf({ tools }), "tool_choice")

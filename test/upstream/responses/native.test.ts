@@ -141,6 +141,7 @@ const vendorItems = [
     pending_safety_checks: []
   },
   { type: "custom_tool_call", id: "ctc_1", call_id: "call_ctc", name: "grep", input: "a" },
+  { type: "custom_tool_call_output", call_id: "call_ctc", output: "a:1" },
   {
     type: "shell_call",
     id: "sh_1",

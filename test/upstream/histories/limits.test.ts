@@ -1,0 +1,299 @@
+/** Names, ids, counts and forms that a client's contract has and its server's does not: each leaves within the server's limits and comes back as it was. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { text } from "../../styles/replies.ts"
+import { styleNames } from "../../support/styleClients.ts"
+import { pdf } from "../matrix/requests.ts"
+import { drivers, startAsking } from "./histories.ts"
+
+type Fields = { readonly [field: string]: unknown }
+
+const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
+  path.reduce<unknown>((inner, key) => (inner as Fields | undefined)?.[key], value)
+
+const schema = { type: "object", properties: {} }
+
+/** Declared tools, a choice of the second one and a call of it, in each style. */
+const requests = {
+  chat: (names: ReadonlyArray<string>, id: string) => ({
+    tools: names.map((name) => ({ type: "function", function: { name, parameters: schema } })),
+    tool_choice: { type: "function", function: { name: names[1] } },
+    messages: [
+      { role: "user", content: "Go" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id, type: "function", function: { name: names[1], arguments: "{}" } }]
+      },
+      { role: "tool", tool_call_id: id, content: "Rain" }
+    ]
+  }),
+  responses: (names: ReadonlyArray<string>, id: string) => ({
+    tools: names.map((name) => ({ type: "function", name, parameters: schema })),
+    tool_choice: { type: "function", name: names[1] },
+    input: [
+      { role: "user", content: "Go" },
+      { type: "function_call", call_id: id, name: names[1], arguments: "{}" },
+      { type: "function_call_output", call_id: id, output: "Rain" }
+    ]
+  }),
+  messages: (names: ReadonlyArray<string>, id: string) => ({
+    tools: names.map((name) => ({ name, input_schema: schema })),
+    tool_choice: { type: "tool", name: names[1] },
+    messages: [
+      { role: "user", content: "Go" },
+      { role: "assistant", content: [{ type: "tool_use", id, name: names[1], input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "Rain" }] }
+    ]
+  }),
+  generate: (names: ReadonlyArray<string>, id: string) => ({
+    tools: [{ functionDeclarations: names.map((name) => ({ name, parametersJsonSchema: schema })) }],
+    toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: [names[1]] } },
+    contents: [
+      { role: "user", parts: [{ text: "Go" }] },
+      { role: "model", parts: [{ functionCall: { id, name: names[1], args: {} } }] },
+      { role: "user", parts: [{ functionResponse: { id, name: names[1], response: { output: "Rain" } } }] }
+    ]
+  })
+}
+
+/** Where a server's request has the names of tools, the forced one and the call's, and the ids of the call and the result. */
+const places = {
+  chat: (body: Fields) => ({
+    declared: (body["tools"] as ReadonlyArray<Fields>).map((tool) => at(tool, "function", "name")),
+    forced: at(body, "tool_choice", "function", "name"),
+    called: at(body, "messages", 1, "tool_calls", 0, "function", "name"),
+    ids: [at(body, "messages", 1, "tool_calls", 0, "id"), at(body, "messages", 2, "tool_call_id")]
+  }),
+  responses: (body: Fields) => ({
+    declared: (body["tools"] as ReadonlyArray<Fields>).map(({ name }) => name),
+    forced: at(body, "tool_choice", "name"),
+    called: at(body, "input", 1, "name"),
+    ids: [at(body, "input", 1, "call_id"), at(body, "input", 2, "call_id")]
+  }),
+  messages: (body: Fields) => ({
+    declared: (body["tools"] as ReadonlyArray<Fields>).map(({ name }) => name),
+    forced: at(body, "tool_choice", "name"),
+    called: at(body, "messages", 1, "content", 0, "name"),
+    ids: [at(body, "messages", 1, "content", 0, "id"), at(body, "messages", 2, "content", 0, "tool_use_id")]
+  }),
+  generate: (body: Fields) => ({
+    declared: (at(body, "tools", 0, "functionDeclarations") as ReadonlyArray<Fields>).map(({ name }) => name),
+    forced: at(body, "toolConfig", "functionCallingConfig", "allowedFunctionNames", 0),
+    called: at(body, "contents", 1, "parts", 0, "functionCall", "name"),
+    ids: [
+      at(body, "contents", 1, "parts", 0, "functionCall", "id"),
+      at(body, "contents", 2, "parts", 0, "functionResponse", "id")
+    ]
+  })
+}
+
+const accepted = {
+  chat: { name: /^[a-zA-Z0-9_-]{1,64}$/, id: /^.{1,40}$/ },
+  responses: { name: /^[a-zA-Z0-9_-]{1,64}$/, id: /^.{1,64}$/ },
+  messages: { name: /^[a-zA-Z0-9_-]{1,128}$/, id: /^[a-zA-Z0-9_-]{1,64}$/ },
+  generate: { name: /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/, id: /./ }
+}
+
+const long = "mcp__a_server_with_a_long_name__"
+const names = [`${long}${"a".repeat(100)}_one`, `${long}${"a".repeat(100)}_two`, "9.weather:now", "9_weather_now", "f"]
+
+/** Tools of these two contracts go to a server of the same one as their caller has declared them. */
+const isWritten = (style: string, server: string) => style === server && (style === "responses" || style === "generate")
+
+const pairs = styleNames.flatMap((server) =>
+  styleNames.flatMap((style) => isWritten(style, server) ? [] : [{ style, server }])
+)
+
+describe.each(pairs)("tools of $style before a server of $server", ({ server, style }) => {
+  const ask = (name: string, stream: boolean) =>
+    startAsking(
+      drivers[server],
+      {},
+      drivers[server].write([{ _tag: "Call", name, arguments: {} }], "tool_calls", stream)
+    )
+
+  it.effect("have names and ids of calls that the server accepts, the same in every place, and distinct", () =>
+    Effect.gen(function*() {
+      const id = "call.".padEnd(86, "x")
+      const request = yield* ask("f", false)
+      const { received, text } = yield* Effect.promise(() => request(style, requests[style](names, id)))
+      assert.isNotEmpty(received, text)
+      const { called, declared, forced, ids: [call, result] } = places[server](received[0]!)
+      const isPart = style === "generate"
+      const sent = new Set(declared)
+      assert.strictEqual(sent.size, isPart ? 1 : names.length)
+      for (const name of declared) assert.match(String(name), accepted[server].name)
+      assert.deepStrictEqual([forced, called], isPart ? [declared[0], declared[0]] : [declared[1], declared[1]])
+      assert.match(String(call), accepted[server].id)
+      assert.strictEqual(result, call)
+      if (!isPart) assert.strictEqual(declared[4], "f")
+    }))
+
+  it.effect.each([["whole", false], ["streamed", true]] as const)(
+    "come back by the client's own names, %s",
+    ([, stream]) =>
+      Effect.gen(function*() {
+        const plain = yield* ask("f", false)
+        const { received } = yield* Effect.promise(() => plain(style, requests[style](names, "c1")))
+        const sent = String(places[server](received[0]!).forced)
+        const request = yield* ask(sent, stream)
+        const { status, text } = yield* Effect.promise(() => request(style, requests[style](names, "c1"), stream))
+        assert.strictEqual(status, 200, text)
+        assert.include(text, names[1]!)
+        if (sent !== names[1]) assert.notInclude(text, sent)
+      })
+  )
+})
+
+type Row = readonly [
+  what: string,
+  style: keyof typeof requests,
+  server: keyof typeof requests,
+  fields: Fields,
+  ignored: string | null,
+  path: ReadonlyArray<string | number>,
+  arrives: unknown
+]
+
+const hi = [{ role: "user", content: "Hi" }]
+const bare = { type: "object" }
+const seven = ["1", "2", "3", "4", "5", "6", "7"]
+const file = { type: "file", file: { file_data: pdf } }
+
+const rows: ReadonlyArray<Row> = [
+  [
+    "a document without a name gets one",
+    "messages",
+    "chat",
+    {
+      messages: [{
+        role: "user",
+        content: [{ type: "document", source: { type: "base64", media_type: "application/pdf", data: "aGk=" } }]
+      }]
+    },
+    null,
+    ["messages", 0, "content", 0, "file", "filename"],
+    "file.pdf"
+  ],
+  ["a document without a name gets one", "chat", "responses", { messages: [{ role: "user", content: [file] }] }, null, [
+    "input",
+    0,
+    "content",
+    0,
+    "filename"
+  ], "file.pdf"],
+  [
+    "a name of a document stays",
+    "chat",
+    "responses",
+    {
+      messages: [{ role: "user", content: [{ type: "file", file: { file_data: pdf, filename: "a.pdf" } }] }]
+    },
+    null,
+    ["input", 0, "content", 0, "filename"],
+    "a.pdf"
+  ],
+  [
+    "of temperature and top_p the first leaves",
+    "chat",
+    "messages",
+    { messages: hi, temperature: 0.2, top_p: 0.5 },
+    "top_p",
+    [
+      "top_p"
+    ],
+    undefined
+  ],
+  [
+    "temperature and top_p of a client of the contract both leave",
+    "messages",
+    "messages",
+    {
+      temperature: 0.2,
+      top_p: 0.5
+    },
+    null,
+    ["top_p"],
+    0.5
+  ],
+  ["a schema gets its list of properties", "messages", "chat", { tools: [{ name: "f", input_schema: bare }] }, null, [
+    "tools",
+    0,
+    "function",
+    "parameters"
+  ], schema],
+  [
+    "a schema gets its list of properties",
+    "chat",
+    "responses",
+    {
+      tools: [{ type: "function", function: { name: "f", parameters: {} } }]
+    },
+    null,
+    ["tools", 0, "parameters"],
+    schema
+  ],
+  ["four stop sequences leave", "chat", "chat", { stop: seven }, null, ["stop"], seven.slice(0, 4)],
+  [
+    "five stop sequences leave",
+    "chat",
+    "generate",
+    { stop: seven },
+    null,
+    ["generationConfig", "stopSequences"],
+    seven.slice(
+      0,
+      5
+    )
+  ],
+  [
+    "half of a surrogate pair is replaced",
+    "chat",
+    "chat",
+    { messages: [{ role: "user", content: "a\ud83d b 😀 \\ud83d" }] },
+    null,
+    [
+      "messages",
+      0,
+      "content"
+    ],
+    "a\ufffd b 😀 \\ud83d"
+  ]
+]
+
+describe("what a server's contract limits", () => {
+  it.effect.each(rows)(
+    "%s: %s before %s",
+    ([, style, server, fields, ignored, path, arrives]) =>
+      Effect.gen(function*() {
+        const ask = yield* startAsking(drivers[server])
+        const exchanged = yield* Effect.promise(() => ask(style, fields))
+        assert.deepStrictEqual([exchanged.status, exchanged.ignored], [200, ignored], exchanged.text)
+        assert.deepStrictEqual(at(exchanged.received[0], ...path), arrives)
+      })
+  )
+
+  it.effect("ends a reply at a stop sequence that the server did not get", () =>
+    Effect.gen(function*() {
+      const ask = yield* startAsking(drivers.chat, {}, drivers.chat.write([text("a7b")], "stop", false))
+      const { text: body } = yield* Effect.promise(() => ask("chat", { stop: seven }))
+      assert.deepStrictEqual(at(JSON.parse(body), "choices", 0, "message", "content"), "a")
+    }))
+
+  const two = (name: string): Readonly<Record<keyof typeof requests, readonly [fields: Fields, field: string]>> => ({
+    chat: [{ tools: [1, 2].map(() => ({ type: "function", function: { name } })) }, "tools[1].function.name"],
+    responses: [{ tools: [1, 2].map(() => ({ type: "function", name, parameters: schema })) }, "tools[1].name"],
+    messages: [{ tools: [1, 2].map(() => ({ name, input_schema: schema })) }, "tools[1].name"],
+    generate: [{ tools: [{ functionDeclarations: [{ name }, { name }] }] }, "tools[0].functionDeclarations[1].name"]
+  })
+
+  it.effect.each(styleNames)("refuses two tools of one name: %s", (style) =>
+    Effect.gen(function*() {
+      const ask = yield* startAsking(drivers[style])
+      const [fields, field] = two("f")[style]
+      const { received, status, text } = yield* Effect.promise(() => ask(style, fields))
+      assert.deepStrictEqual([status, received], [400, []])
+      assert.include(text, `${field}: another tool has the same name`)
+    }))
+})
