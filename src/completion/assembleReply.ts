@@ -104,6 +104,8 @@ export interface TurnOptions {
   readonly style: string | undefined
   /** The tokens of output beyond which the turn is cut; `undefined` for no bound but the server's. */
   readonly most: number | undefined
+  /** Called with the server's word for the end of the reply, if no contract knows it. */
+  readonly onUnknownEnd: ((word: string) => void) | undefined
 }
 
 /** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds or has too much. */
@@ -114,6 +116,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   readonly #assembled: Array<ReplyEvent> = []
   readonly #contract: Contract | undefined
   readonly #most: number | undefined
+  readonly #onUnknownEnd: TurnOptions["onUnknownEnd"]
 
   constructor(
     assembly: ReplyMachine,
@@ -126,6 +129,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     this.#budget = budget
     this.#contract = contractOfStyle(options.style)
     this.#most = options.most
+    this.#onUnknownEnd = options.onUnknownEnd
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
@@ -142,6 +146,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     const budget = this.#budget
     const policy = this.#policy
     const most = this.#most
+    if (event._tag === "UpstreamFinish" && event.unknown !== undefined) this.#onUnknownEnd?.(event.unknown)
     const hasContent = isContent(event)
     if (budget.isEmpty && hasContent) budget.isEmpty = false
     const to = policy === undefined ? out : this.#assembled

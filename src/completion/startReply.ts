@@ -10,7 +10,7 @@ import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { isDirect } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { contracts } from "../contracts/contracts.ts"
+import { contractOfStyle, contracts } from "../contracts/contracts.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
@@ -30,6 +30,7 @@ import type { RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
 import { cacheName } from "./conversationKey.ts"
+import { noteIgnored, replyPath } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { asksAgain } from "./SentPrompt.ts"
@@ -155,6 +156,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
       driver.complete({
         model,
         conversation: forDriver(conversation, driver),
+        client: contractOfStyle(request.style)?.id,
         credential: lease.credential,
         direct: isDirect(lease),
         callerHeaders: request.callerHeaders,
@@ -194,7 +196,11 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           promptTokens: () => estimateConversation(conversation)
         })
         request.stats.soFar = assembly
-        const machine = new Turn(assembly, policy, budget, { style: request.style, most })
+        const machine = new Turn(assembly, policy, budget, {
+          style: request.style,
+          most,
+          onUnknownEnd: (word) => noteIgnored(request.stats, `${replyPath}.finish:${word}`)
+        })
         // The reply ends with the turn's last event, where readers stop, unless another turn may follow.
         const isDone = policy === undefined ? undefined : isTurnDone
         const assembled = transduce<UpstreamEvent, ReplyEvent, never, Turn>(once(machine), isDone)

@@ -169,6 +169,7 @@ export const request = (prompt: string, rest: Partial<CompletionRequest> = {}): 
   credential: fixedToken("token"),
   direct: false,
   callerHeaders: undefined,
+  client: undefined,
   cacheName: undefined,
   hasSession: false,
   leastCached: undefined,
