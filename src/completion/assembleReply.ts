@@ -111,6 +111,8 @@ export interface TurnOptions {
   readonly most: number | undefined
   /** The client's names of tools, by those that the server knows; `undefined` if they are the same. */
   readonly names: ReadonlyMap<string, string> | undefined
+  /** Called with the server's word for the end of the reply, if no contract knows it. */
+  readonly onUnknownEnd: ((word: string) => void) | undefined
 }
 
 /** An event with the client's name of its tool. */
@@ -128,6 +130,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   readonly #contract: Contract | undefined
   readonly #most: number | undefined
   readonly #names: ReadonlyMap<string, string> | undefined
+  readonly #onUnknownEnd: TurnOptions["onUnknownEnd"]
 
   constructor(
     assembly: ReplyMachine,
@@ -141,6 +144,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     this.#contract = contractOfStyle(options.style)
     this.#most = options.most
     this.#names = options.names
+    this.#onUnknownEnd = options.onUnknownEnd
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
@@ -162,6 +166,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     const budget = this.#budget
     const policy = this.#policy
     const most = this.#most
+    if (event._tag === "UpstreamFinish" && event.unknown !== undefined) this.#onUnknownEnd?.(event.unknown)
     const hasContent = isContent(event)
     if (budget.isEmpty && hasContent) budget.isEmpty = false
     const to = this.#isDirect ? out : this.#assembled

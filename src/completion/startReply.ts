@@ -10,6 +10,7 @@ import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { isDirect } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
+import { contractOfStyle } from "../contracts/contractOf.ts"
 import { contracts } from "../contracts/contracts.ts"
 import { clientNames } from "../contracts/shared/validHistory.ts"
 import { type Conversation, Text, toolsEnabled } from "../domain/Conversation.ts"
@@ -32,6 +33,7 @@ import type { RequestBudget } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
 import { cacheName } from "./conversationKey.ts"
+import { noteIgnored, replyPath } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { asksAgain } from "./SentPrompt.ts"
@@ -160,6 +162,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
       driver.complete({
         model,
         conversation: forDriver(conversation, driver),
+        client: contractOfStyle(request.style)?.id,
         credential: lease.credential,
         direct: isDirect(lease),
         callerHeaders: request.callerHeaders,
@@ -210,7 +213,12 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           promptTokens: () => estimateConversation(conversation)
         })
         request.stats.soFar = assembly
-        const machine = new Turn(assembly, policy, budget, { style: request.style, most, names })
+        const machine = new Turn(assembly, policy, budget, {
+          style: request.style,
+          most,
+          names,
+          onUnknownEnd: (word) => noteIgnored(request.stats, `${replyPath}.finish:${word}`)
+        })
         // The reply ends with the turn's last event, where readers stop, unless another turn may follow.
         const isDone = policy === undefined ? undefined : isTurnDone
         const assembled = transduce<UpstreamEvent, ReplyEvent, never, Turn>(once(machine), isDone)

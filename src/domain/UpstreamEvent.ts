@@ -66,15 +66,21 @@ export interface UpstreamUsage {
   readonly usage: PartialUsage
 }
 
+/** What an upstream may say of the end of a reply. */
+interface EndWords {
+  /** The caller's stop sequence at which the upstream ended the reply. */
+  readonly stopSequence: string | undefined
+  /** The server's own word for the end, if no contract knows it. The reason is `length` then. */
+  readonly unknown: string | undefined
+}
+
 /**
- * The upstream's end of the reply. `length`: cut at an output limit and not continued. `content_filter`: withdrawn. A stream of
- * upstream events ends with exactly one of these, or fails.
+ * The upstream's end of the reply. `length`: cut at an output limit and not continued, or not known to be whole. `content_filter`: withdrawn. A
+ * stream of upstream events ends with exactly one of these, or fails.
  */
-export interface UpstreamFinish {
+export interface UpstreamFinish extends Partial<EndWords> {
   readonly _tag: "UpstreamFinish"
   readonly reason: "stop" | "tool_calls" | "length" | "content_filter"
-  /** The caller's stop sequence at which the upstream ended the reply, if the upstream names it. */
-  readonly stopSequence?: string | undefined
 }
 
 /** An event of an upstream's reply. */
@@ -107,5 +113,12 @@ export const UpstreamExtra = (family: FamilyName, at: ExtraPlace, value: JsonFie
   value
 })
 export const UpstreamUsage = (usage: PartialUsage): UpstreamUsage => ({ _tag: "UpstreamUsage", usage })
-export const UpstreamFinish = (reason: UpstreamFinish["reason"], stopSequence?: string): UpstreamFinish =>
-  stopSequence === undefined ? { _tag: "UpstreamFinish", reason } : { _tag: "UpstreamFinish", reason, stopSequence }
+export const UpstreamFinish = (
+  reason: UpstreamFinish["reason"],
+  ...[stopSequence, unknown]: ReadonlyArray<string | undefined>
+): UpstreamFinish => ({
+  _tag: "UpstreamFinish",
+  reason,
+  ...(stopSequence === undefined ? {} : { stopSequence }),
+  ...(unknown === undefined ? {} : { unknown })
+})

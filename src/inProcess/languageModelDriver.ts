@@ -96,11 +96,14 @@ const finishReasons: Readonly<Record<Response.FinishReason, UpstreamFinish["reas
   length: "length",
   "content-filter": "content_filter",
   "tool-calls": "tool_calls",
-  other: "stop",
-  pause: "stop",
-  unknown: "stop",
+  other: "length",
+  pause: "length",
+  unknown: "length",
   error: undefined
 }
+
+/** Reasons that leave open whether the reply is whole. */
+const unnamed: ReadonlySet<Response.FinishReason> = new Set(["other", "unknown"])
 
 const usageOf = ({ inputTokens, outputTokens }: Response.Usage): UpstreamUsage =>
   UpstreamUsage({
@@ -159,7 +162,10 @@ const eventsOf = (calls: Calls, part: Part): ReadonlyArray<UpstreamEvent> | Upst
     case "finish": {
       const reason = finishReasons[part.reason]
       if (reason === undefined) return broken("The language model ended with an error")
-      return [usageOf(part.usage), UpstreamFinish(reason)]
+      return [
+        usageOf(part.usage),
+        UpstreamFinish(reason, undefined, unnamed.has(part.reason) ? part.reason : undefined)
+      ]
     }
     default:
       return []

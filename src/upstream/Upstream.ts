@@ -78,6 +78,8 @@ export type CallerHeaders = Readonly<Record<string, string | undefined>>
 export interface CompletionRequest {
   readonly model: UpstreamModel
   readonly conversation: Conversation
+  /** The contract that the client speaks; `undefined` for an app's own style. */
+  readonly client: FamilyName | undefined
   readonly credential: Credential
   /** The credential is the caller's own token, and the caller has no gateway key. */
   readonly direct: boolean

@@ -32,7 +32,7 @@ const responses = (form: Server["form"], passesEvents = false): Server => ({
   decoder: (Reader) => responsesDecoder({ passesEvents }, Reader),
   form
 })
-const generate = (form: Server["form"]): Server => ({ decoder: (Reader) => generateDecoder(Reader), form })
+const generate = (form: Server["form"]): Server => ({ decoder: (Reader) => generateDecoder(true, Reader), form })
 
 const chunk = (delta: object, more: object = {}) => ({
   id: "chatcmpl-1",

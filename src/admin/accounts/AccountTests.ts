@@ -156,6 +156,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         credential: access.credential,
         direct: false,
         callerHeaders: undefined,
+        client: undefined,
         cacheName: undefined,
         hasSession: false,
         leastCached: undefined,

@@ -17,8 +17,10 @@ import {
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { type ReasoningNames, unknownNames } from "../shared/chatThinking.ts"
 import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
+import { endOf, gaveUp } from "../shared/ends.ts"
 import { errorBody } from "../shared/errorBody.ts"
 import { errorFacts, isError } from "../shared/errorFacts.ts"
+import { says } from "../shared/extraFields.ts"
 import { inlineReasoning } from "../shared/inlineReasoning.ts"
 import { asCount, asString, parseJson, writeJson } from "../shared/json.ts"
 import { isTextOnly, type Piece, RepeatedEvents } from "../shared/RepeatedEvents.ts"
@@ -28,6 +30,12 @@ import { Extras, refusalOf, sealedOf } from "./extras.ts"
 
 /** Characters of a call's id, which every frame of the call repeats. */
 const longestId = 256
+
+/** Names of fields that are remembered of the pieces of a message. */
+const mostNames = 64
+
+/** What a field of a message is about: reasoning has several names. */
+const kindOf = (name: string): string => name.startsWith("reasoning") ? "reasoning" : name
 
 /** Content is a string, or a list of parts of which the text counts. */
 const contentText = (content: unknown): string =>
@@ -68,23 +76,16 @@ const reasoningText = (delta: JsonRecord, names: ReasoningNames): string | undef
 
 type Finish = UpstreamFinish["reason"]
 
-/** Finish reasons, also of other vendors. Unknown ones count as `stop`. */
-const finishReasons: ReadonlyMap<string, Finish | "gave_up"> = new Map([
-  ["length", "length"],
-  ["max_tokens", "length"],
-  ["model_length", "length"],
-  ["model_context_window_exceeded", "length"],
-  ["tool_calls", "tool_calls"],
-  ["function_call", "tool_calls"],
-  ["content_filter", "content_filter"],
-  ["safety", "content_filter"],
-  ["sensitive", "content_filter"],
-  ["error", "gave_up"],
-  ["abort", "gave_up"],
-  ["aborted", "gave_up"],
-  ["cancelled", "gave_up"],
-  ["network_error", "gave_up"],
-  ["insufficient_system_resource", "gave_up"]
+/** Finish reasons, also of other vendors and of the servers that they forward. */
+const finishReasons: ReadonlyMap<string, Finish> = new Map([
+  ..."stop stop_sequence end end_turn eos eos_token complete completed done finish finished"
+    .split(" ").map((word): [string, Finish] => [word, "stop"]),
+  ..."tool_calls tool_call tool_use function_call function_calls"
+    .split(" ").map((word): [string, Finish] => [word, "tool_calls"]),
+  ..."length max_tokens max_output_tokens max_new_tokens model_length model_context_window_exceeded"
+    .split(" ").map((word): [string, Finish] => [word, "length"]),
+  ..."content_filter safety sensitive recitation refusal blocklist prohibited_content spii"
+    .split(" ").map((word): [string, Finish] => [word, "content_filter"])
 ])
 
 /** Placeholders of servers that send a finish reason with every chunk. */
@@ -132,6 +133,8 @@ export const chunkDecoder = (
   let lists = 0
   let failure: UpstreamFailure | undefined
   let finish: Finish | undefined
+  /** The server's word for the end, if no table knows it. */
+  let unknown: string | undefined
   /** The finish reason was the last part of the reply so far. */
   let isComplete = false
   /** The server has a place for finish reasons, if only for `null`. */
@@ -147,6 +150,8 @@ export const chunkDecoder = (
   let lastUsage: JsonRecord | undefined
   /** The service tier that the server has named last. */
   let tier: unknown
+  /** What pieces of the message have said. */
+  const said = new Set<string>()
   let began = false
   let done = false
 
@@ -211,7 +216,16 @@ export const chunkDecoder = (
     inline.push(texts.take(text), out)
   }
 
+  /** What of a whole message, which some servers add at the end, its pieces have not said. */
+  const unsaid = (message: JsonRecord): JsonRecord => {
+    if (said.size === 0) return message
+    return Object.fromEntries(Object.entries(message).filter(([name]) => !said.has(kindOf(name))))
+  }
+
   const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
+    for (const name of Object.keys(delta)) {
+      if (said.size < mostNames && says(delta[name])) said.add(kindOf(name))
+    }
     const reasoning = reasoningText(delta, names)
     const text = contentText(delta["content"])
     // Blanks after the finish reason do not continue the reply.
@@ -251,16 +265,19 @@ export const chunkDecoder = (
     extras.chunk(value, out)
     if (!isRecord(choice)) return
     extras.choice(choice, out)
-    const content = choice["delta"] ?? choice["message"]
-    if (isRecord(content)) takeDelta(content, out)
+    const { delta, message } = choice
+    if (isRecord(delta)) takeDelta(delta, out)
+    if (isRecord(message)) takeDelta(unsaid(message), out)
     hasReasons ||= "finish_reason" in choice
     const reason = asString(choice["finish_reason"])
     if (reason === undefined) return
     const word = reason.trim().toLowerCase()
     if (noReasons.has(word)) return
-    const known = finishReasons.get(word) ?? "stop"
-    if (known === "gave_up") return fail({ kind: "gave_up", reason })
-    finish = known
+    // Gateways of other vendors add the reason of the vendor.
+    const end = endOf(word.startsWith("content_filter:") ? "content_filter" : word, finishReasons)
+    if (end === undefined) return fail(gaveUp(reason))
+    finish = end.reason
+    unknown = end.unknown
     isComplete = true
     stopSequence = matchedStop(choice, stop)
   }
@@ -309,7 +326,7 @@ export const chunkDecoder = (
       if (!isOver) return fail({ kind: began ? "truncated" : "empty" })
       endPieces(out)
       extras.usage(lastUsage, out)
-      out.push(UpstreamFinish(finish ?? "stop", stopSequence))
+      out.push(UpstreamFinish(finish ?? "stop", stopSequence, unknown))
     },
     failure: () => failure,
     finishing: () => isComplete || done,

@@ -29,7 +29,7 @@ export const generate = {
   *writeRequest(_: string, conversation: Conversation, server: RequestOptions): Cooperative<string> {
     return JSON.stringify(yield* generateRequest(conversation, server))
   },
-  readReply: () => chunkDecoder(),
+  readReply: (form?: { readonly isOwn: boolean }) => chunkDecoder(form?.isOwn),
   writeReply: (about: GenerateReplyInfo) => ({
     whole: (reply: Reply) => generateResponse(about, reply),
     frames: () => generateFrames(about)

@@ -18,6 +18,7 @@ import {
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
+import { endOf, gaveUp } from "../shared/ends.ts"
 import { errorBody } from "../shared/errorBody.ts"
 import { Changed, names, others } from "../shared/extraFields.ts"
 import { asString, isShallow, parseJson, writeJson } from "../shared/json.ts"
@@ -36,15 +37,22 @@ const ofText = names("text thought __proto__")
 type Finish = UpstreamFinish["reason"]
 
 /** The reasons that the gateway models. All others are kept as the server says them. */
-const supportedReasons: ReadonlyMap<string, Finish> = new Map([
+const supportedReasons: ReadonlySet<string> = names("STOP MAX_TOKENS SAFETY")
+
+/** The reasons of filters that withdrew the reply. */
+const filterReasons: ReadonlySet<string> = names(
+  "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION"
+)
+
+const knownReasons: ReadonlyMap<string, Finish> = new Map([
   ["STOP", "stop"],
   ["MAX_TOKENS", "length"],
-  ["SAFETY", "content_filter"]
+  ...[...filterReasons].map((reason): [string, Finish] => [reason, "content_filter"])
 ])
 
-/** Reasons of a filter that withdrew the reply. Other unmodelled reasons, such as a malformed call, count as `stop`. */
-const filterReasons: ReadonlySet<string> = names(
-  "RECITATION BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION"
+/** The reasons by which the server says that it has failed, beside those whose words say so (https://ai.google.dev/api/generate-content). */
+const failures: ReadonlySet<string> = names(
+  "LANGUAGE OTHER NO_IMAGE IMAGE_OTHER TOO_MANY_TOOL_CALLS MISSING_THOUGHT_SIGNATURE"
 )
 
 const noReasons: ReadonlySet<string> = names("FINISH_REASON_UNSPECIFIED")
@@ -82,10 +90,12 @@ const searchesIn = (candidates: unknown): number => {
   return Array.isArray(queries) ? queries.length : 0
 }
 
-/** Starts a decoder of one reply. `Reader` compares events. */
-export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
+/** Starts a decoder of one reply. `isOwn`: the client speaks the contract, and knows each reason. `Reader` compares events. */
+export const chunkDecoder = (isOwn = true, Reader = RepeatedEvents): ChunkDecoder => {
   let failure: UpstreamFailure | undefined
   let finish: Finish | undefined
+  /** The server's word for the end, if no table knows it. */
+  let unknown: string | undefined
   /** A reason of the end was the last that the server said. */
   let isComplete = false
   let began = false
@@ -155,13 +165,15 @@ export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
   const takeFinish = (candidate: JsonRecord, out: Array<UpstreamEvent>) => {
     const reason = asString(candidate["finishReason"])
     if (reason === undefined || noReasons.has(reason)) return
-    const supported = supportedReasons.get(reason)
-    finish = supported ?? (filterReasons.has(reason) ? "content_filter" : "stop")
+    const end = failures.has(reason) ? undefined : endOf(reason, knownReasons)
+    if (end === undefined && !isOwn) return fail(gaveUp(reason, asString(candidate["finishMessage"])))
+    finish = end?.reason ?? "length"
+    unknown = end?.unknown
     isComplete = true
     // Without content, the reason is all that the reply has.
     if (!hasContent && reason !== "STOP" && reason !== "MAX_TOKENS") {
       out.push(UpstreamExtra("generate", "message", { finishReason: reason }))
-    } else if (supported === undefined) out.push(UpstreamExtra("generate", "choice", { finishReason: reason }))
+    } else if (!supportedReasons.has(reason)) out.push(UpstreamExtra("generate", "choice", { finishReason: reason }))
   }
 
   const takeCandidate = (candidate: JsonRecord, out: Array<UpstreamEvent>) => {
@@ -254,7 +266,7 @@ export const chunkDecoder = (Reader = RepeatedEvents): ChunkDecoder => {
       if (thought !== "") out.push(UpstreamReasoning(thought))
       if (text !== "") out.push(UpstreamText(text))
       if (lastUsage !== undefined) out.push(UpstreamExtra("generate", "usage", lastUsage))
-      out.push(UpstreamFinish(finish ?? "stop"))
+      out.push(UpstreamFinish(finish ?? "stop", undefined, unknown))
     },
     failure: () => failure,
     finishing: () => isComplete || done,

@@ -114,9 +114,7 @@ const said = (fields: JsonFields): JsonFields =>
 /** The server's own fields of a candidate, with its reason of the end unless the gateway ended the reply. */
 const ownCandidate = (choice: JsonFields, finish: FinishReason): JsonFields => {
   const { finishReason, ...fields } = choice
-  return finishReason === undefined || finish === "length" || finish === "stop_sequence"
-    ? fields
-    : { finishReason, ...fields }
+  return finishReason === undefined || finish === "stop_sequence" ? fields : { finishReason, ...fields }
 }
 
 /** Renders a reply that is not streamed. */

@@ -18,6 +18,7 @@ import {
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
+import { endOf, gaveUp } from "../shared/ends.ts"
 import { errorBody } from "../shared/errorBody.ts"
 import { errorFacts, isError as isOtherError } from "../shared/errorFacts.ts"
 import { asString, isShallow, otherFields, parseJson } from "../shared/json.ts"
@@ -29,8 +30,12 @@ export const isError = (value: JsonRecord): boolean => value["type"] === "error"
 
 type Finish = UpstreamFinish["reason"]
 
-/** Stop reasons. Unknown ones, and pauses of the server's own tools, count as `stop`. */
+/** Stop reasons. A turn that the server pauses is not over: the client goes on with it. */
 const finishReasons: ReadonlyMap<string, Finish> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["pause_turn", "length"],
+  ["compaction", "length"],
   ["max_tokens", "length"],
   ["model_context_window_exceeded", "length"],
   ["tool_use", "tool_calls"],
@@ -112,6 +117,8 @@ export const pieceOf = (value: unknown): Piece<unknown> | undefined => {
 class EventDecoder implements ChunkDecoder {
   private failed: UpstreamFailure | undefined
   private reason: Finish | undefined
+  /** The server's word for the end, if no table knows it. */
+  private unknown: string | undefined
   private stopSequence: string | undefined
   private block: Block | undefined
   /** The last block was text whose end was not said. */
@@ -175,7 +182,7 @@ class EventDecoder implements ChunkDecoder {
     if (this.failed !== undefined) return
     if (!this.finishing()) return this.fail({ kind: this.began ? "truncated" : "empty" })
     this.endBlock(out)
-    out.push(UpstreamFinish(this.reason ?? "stop", this.stopSequence))
+    out.push(UpstreamFinish(this.reason ?? "stop", this.stopSequence, this.unknown))
   }
 
   failure(): UpstreamFailure | undefined {
@@ -254,9 +261,12 @@ class EventDecoder implements ChunkDecoder {
   private takeEnd(delta: JsonRecord, out: Array<UpstreamEvent>): void {
     const reason = asString(delta["stop_reason"])
     const fields = otherFields(delta, all, always)
+    const end = reason === undefined ? undefined : endOf(reason, finishReasons)
+    if (reason !== undefined && end === undefined) return this.fail(gaveUp(reason))
     if (fields !== undefined) out.push(UpstreamExtra("messages", "choice", fields))
-    if (reason === undefined) return
-    this.reason = finishReasons.get(reason) ?? "stop"
+    if (end === undefined) return
+    this.reason = end.reason
+    this.unknown = end.unknown
     this.stopSequence = asString(delta["stop_sequence"])
     if (reason !== "refusal") return
     const details = delta["stop_details"]

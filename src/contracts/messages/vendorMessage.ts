@@ -26,6 +26,7 @@ const wider: { readonly [reason: string]: ReadonlySet<unknown> } = {
 }
 
 const ofOthers: ReadonlySet<unknown> = new Set([
+  "end_turn",
   "stop_sequence",
   "tool_use",
   "max_tokens",
@@ -36,7 +37,7 @@ const ofOthers: ReadonlySet<unknown> = new Set([
 /** The server's reason holds unless the gateway has ended the reply otherwise, or has found calls in its text. */
 const holds = (said: unknown, reason: string): boolean =>
   said === reason || wider[reason]?.has(said) === true ||
-  (reason === "end_turn" && typeof said === "string" && !ofOthers.has(said))
+  ((reason === "end_turn" || reason === "max_tokens") && typeof said === "string" && !ofOthers.has(said))
 
 /** The fields by which the server ended the message, as far as its end is the end of the reply. */
 export const vendorStop = (end: JsonFields | undefined, reason: string): JsonFields | undefined => {

@@ -1,5 +1,6 @@
 /** The events of which a server would make a whole response, for one that answers whole. */
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import { endOf } from "../shared/ends.ts"
 
 /** An event with its type. */
 type Event = JsonRecord & { readonly type: string }
@@ -88,14 +89,17 @@ function* itemEvents(item: JsonRecord, output_index: number): Generator<Event> {
   yield { type: "response.output_item.done", output_index, item }
 }
 
-const lastTypes: ReadonlyMap<unknown, string> = new Map([
+const lastTypes: ReadonlyMap<string, string> = new Map([
+  ["completed", "response.completed"],
   ["incomplete", "response.incomplete"],
-  ["failed", "response.failed"],
   ["cancelled", "response.cancelled"]
 ])
 
 /** The name of a response's last event, by its status. Servers that leave out the status have finished. */
-export const lastTypeOf = ({ status }: JsonRecord): string => lastTypes.get(status) ?? "response.completed"
+export const lastTypeOf = ({ status }: JsonRecord): string => {
+  if (typeof status !== "string" || status === "") return "response.completed"
+  return lastTypes.get(status) ?? (endOf(status, new Map()) === undefined ? "response.failed" : "response.incomplete")
+}
 
 /** The events of a whole response, numbered from 0. */
 export function* eventsOf(response: JsonRecord): Generator<Event> {

@@ -22,6 +22,7 @@ import {
 } from "../../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
+import { type End, endOf } from "../shared/ends.ts"
 import { inlineReasoning } from "../shared/inlineReasoning.ts"
 import { asString, isShallow, parseJson } from "../shared/json.ts"
 import { type Piece, RepeatedEvents } from "../shared/RepeatedEvents.ts"
@@ -77,6 +78,24 @@ const pieceOf = (event: unknown): Piece<unknown> | undefined => {
     : { kind: output_index ?? item_id, text: delta }
 }
 
+/** The items that some servers begin by their first piece, by its event. */
+const startedBy: ReadonlyMap<string, string> = new Map([
+  ["response.refusal.delta", "message"],
+  ["response.reasoning_text.delta", "reasoning"],
+  ["response.reasoning_summary_text.delta", "reasoning"]
+])
+
+/** Why a response is incomplete. */
+const reasons: ReadonlyMap<string, UpstreamFinish["reason"]> = new Map([
+  ["max_output_tokens", "length"],
+  ["max_tokens", "length"],
+  ["content_filter", "content_filter"]
+])
+
+/** True for items without which the client cannot go on. */
+const isNeeded = (type: unknown): boolean =>
+  type === "message" || type === "function_call" || type === "custom_tool_call"
+
 /** How deep an event may be nested, which repeats the schemas of the request. */
 const deepest = 256
 
@@ -111,8 +130,6 @@ const pictureOf = ({ output_format: format, result }: JsonRecord): UpstreamEvent
   return UpstreamExtra("openai", "message", { images: [{ type: "image_url", image_url: { url } }] })
 }
 
-const idOf = (item: unknown): unknown => isRecord(item) ? item["id"] : undefined
-
 const isObjectText = (text: string): boolean => isRecord(parseJson(text))
 
 /** The name and the arguments of a whole call, as JSON text; `undefined` for other items, and for arguments that are no object. */
@@ -140,11 +157,11 @@ const chargedTools: ReadonlyMap<unknown, string> = new Map([
 
 class EventDecoder implements ChunkDecoder {
   #failed: UpstreamFailure | undefined
-  #finish: UpstreamFinish["reason"] | undefined
+  #finish: End | undefined
   #began = false
   readonly #items = new Map<unknown, Item>()
-  /** Items that came as events; a final response may have others. */
-  #count = 0
+  /** The types of the items that came as events; a final response may have others. */
+  readonly #said = new Set<string>()
   #calls = 0
   readonly #callIds = new Set<string>()
   /** Finished calls of the vendor's tools, by tool. */
@@ -202,7 +219,7 @@ class EventDecoder implements ChunkDecoder {
     if (this.#failed !== undefined) return
     if (this.#finish === undefined) return this.#fail({ kind: this.#began ? "truncated" : "empty" })
     this.#inline?.end(out)
-    out.push(UpstreamFinish(this.#finish))
+    out.push(UpstreamFinish(this.#finish.reason, undefined, this.#finish.unknown))
   }
 
   failure(): UpstreamFailure | undefined {
@@ -235,7 +252,6 @@ class EventDecoder implements ChunkDecoder {
     this.#began = true
     if (type === quotaEvent && this.#budget !== undefined) this.#budget.statedQuota = event
     const { item } = event
-    if (type === "response.output_item.added" && isRecord(item)) this.#count++
     // A piece that a server sends whole at its end is a piece all the same, and comes before the end.
     this.#beforeEnd(type, event, out)
     if (type === textPiece) return this.#textPiece(event, out)
@@ -270,12 +286,13 @@ class EventDecoder implements ChunkDecoder {
       out.push(UpstreamExtra("openai", "choice", { logprobs: { content: logprobs as ReadonlyArray<Json> } }))
     }
     if (piece === undefined) this.#pass(textPiece, event, out)
-    else this.#text(this.#itemAt(event), piece, out, this.#piece = this.#original(textPiece, event))
+    else this.#text(this.#itemOf("message", event, out), piece, out, this.#piece = this.#original(textPiece, event))
   }
 
   #response(named: string, event: JsonRecord, response: JsonRecord, out: Array<UpstreamEvent>): void {
     // vLLM names the last event of an incomplete response `response.completed` too, so the status decides.
-    const type = named === "response.completed" ? lastTypeOf(response) : named
+    const isLast = named === "response.completed" && response["status"] !== "in_progress"
+    const type = isLast ? lastTypeOf(response) : named
     switch (type) {
       case "response.completed":
       case "response.incomplete":
@@ -297,16 +314,28 @@ class EventDecoder implements ChunkDecoder {
 
   #final(type: string, event: JsonRecord, response: JsonRecord, out: Array<UpstreamEvent>): void {
     this.#began = true
-    if (this.#count === 0) {
-      for (const each of eventsOf(response)) if (!isRecord(each["response"])) this.#take(each.type, each, out)
-    }
+    this.#unsaid(response, out)
     this.#usage(response, out)
     const tier = asString(response["service_tier"])
     if (!this.#passes && tier !== undefined) out.push(UpstreamExtra("openai", "chunk", { service_tier: tier }))
     this.#pass(type, event, out)
     const details = response["incomplete_details"]
     const reason = isRecord(details) ? details["reason"] : undefined
-    this.#finish = type === "response.completed" ? "stop" : reason === "content_filter" ? "content_filter" : "length"
+    const word = asString(reason) ?? (response["status"] === "incomplete" ? undefined : asString(response["status"]))
+    this.#finish = type === "response.completed"
+      ? { reason: "stop", unknown: undefined }
+      : endOf(word ?? "max_output_tokens", reasons) ?? { reason: "length", unknown: word }
+  }
+
+  /** Emits what a final response has beyond its events: all items, or else messages and calls of which none came. */
+  #unsaid(response: JsonRecord, out: Array<UpstreamEvent>): void {
+    const said = new Set(this.#said)
+    const output = listOf(response["output"])
+    const items = said.size === 0 ? output : output.filter(({ type }) => !said.has(String(type)) && isNeeded(type))
+    if (items.length === 0) return
+    for (const each of eventsOf({ ...response, output: items })) {
+      if (!isRecord(each["response"])) this.#take(each.type, each, out)
+    }
   }
 
   #usage({ service_tier: tier, usage }: JsonRecord, out: Array<UpstreamEvent>): void {
@@ -326,8 +355,18 @@ class EventDecoder implements ChunkDecoder {
     return this.#items.get(output_index ?? item_id)
   }
 
+  /** The item of a piece. Some servers begin an item by its first piece. */
+  #itemOf(type: string, event: JsonRecord, out: Array<UpstreamEvent>): Item | undefined {
+    const key = event["output_index"] ?? event["item_id"]
+    const known = this.#items.get(key)
+    if (known !== undefined && (key !== undefined || known.type === type)) return known
+    this.#started({ output_index: key }, { type }, out)
+    return this.#items.get(key)
+  }
+
   #started(event: JsonRecord, item: JsonRecord, out: Array<UpstreamEvent>): void {
     const type = asString(item["type"]) ?? ""
+    if (this.#said.size < mostOpen) this.#said.add(type)
     const isCall = type === "function_call" || type === "custom_tool_call"
     const started: Item = {
       type,
@@ -349,10 +388,17 @@ class EventDecoder implements ChunkDecoder {
     }
   }
 
+  /** The key of an item that ends: the one of its beginning, or of its pieces. */
+  #keyOf({ output_index }: JsonRecord, { id, type }: JsonRecord): unknown {
+    const keys = [output_index ?? id, id, undefined]
+    return keys[Math.max(0, keys.findIndex((key) => this.#items.get(key)?.type === type))]
+  }
+
   /** Emits what a server says only at the end of a part. */
   #beforeEnd(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
     const isItem = type === "response.output_item.done"
-    const item = isItem ? this.#items.get(event["output_index"] ?? idOf(event["item"])) : this.#itemAt(event)
+    const done = event["item"]
+    const item = isItem && isRecord(done) ? this.#items.get(this.#keyOf(event, done)) : this.#itemAt(event)
     if (item === undefined || (!isItem && type !== "response.output_text.done")) return
     if (item.type === "message") {
       // Half a character that nothing completes.
@@ -366,7 +412,7 @@ class EventDecoder implements ChunkDecoder {
     this.#text(item, parts.map(({ text }) => asString(text) ?? "").join(""), out)
   }
 
-  /** Some servers begin a message by its first piece, without an item. A piece that passes as it is may end within a character. */
+  /** A piece that passes as it is may end within a character. */
   #text(item: Item | undefined, piece: string, out: Array<UpstreamEvent>, original?: Original): void {
     const text = original === undefined ? item?.characters.take(piece) ?? piece : piece
     if (text === "") return
@@ -393,7 +439,8 @@ class EventDecoder implements ChunkDecoder {
   }
 
   #part(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
-    const item = this.#itemAt(event)
+    const started = startedBy.get(type)
+    const item = started === undefined ? this.#itemAt(event) : this.#itemOf(started, event, out)
     const delta = asString(event["delta"])
     switch (type) {
       case "response.output_text.annotation.added": {
@@ -434,9 +481,8 @@ class EventDecoder implements ChunkDecoder {
   }
 
   #ended(event: JsonRecord, item: JsonRecord, out: Array<UpstreamEvent>): void {
-    const key = event["output_index"] ?? item["id"]
+    const key = this.#keyOf(event, item)
     if (this.#items.get(key) === undefined) {
-      this.#count++
       this.#started(event, item, out)
       this.#beforeEnd("response.output_item.done", event, out)
     }

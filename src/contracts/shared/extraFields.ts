@@ -7,7 +7,8 @@ import { mostFields, otherFields, writeJson } from "./json.ts"
 /** The words of a text. */
 export const names = (text: string): ReadonlySet<string> => new Set(text.split(" "))
 
-const says = (value: unknown): boolean =>
+/** True for a value that says something. */
+export const says = (value: unknown): boolean =>
   value !== null && value !== undefined && value !== "" && !(Array.isArray(value) && value.length === 0)
 
 /** The fields of an object that are not modelled; `undefined` without any. */

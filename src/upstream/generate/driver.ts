@@ -66,7 +66,7 @@ export const makeGenerateDriver = (exchanges: Exchanges["Service"], options: Ser
       body: JSON.stringify(yield* bodyOf(request)),
       headers: undefined,
       id: crypto.randomUUID().replaceAll("-", ""),
-      chunks: generate.readReply()
+      chunks: generate.readReply({ isOwn: request.client === generate.id })
     }
   }
 

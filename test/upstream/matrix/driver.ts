@@ -70,5 +70,8 @@ export interface MatrixDriver {
   readonly replies?: ReadonlyArray<ReplyRow>
   readonly requests?: ReadonlyArray<RequestRow>
   readonly furtherFailures?: ReadonlyArray<readonly [about: string, answer: Answer, told: Told]>
-  readonly furtherStreamFaults?: ReadonlyArray<readonly [about: string, fault: Answer, before: Told, after: Told]>
+  /** All styles, unless one of them shows the server's own words. */
+  readonly furtherStreamFaults?: ReadonlyArray<
+    readonly [about: string, fault: Answer, before: Told, after: Told, styles?: ReadonlyArray<StyleName>]
+  >
 }

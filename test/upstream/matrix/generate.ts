@@ -112,7 +112,23 @@ export const generate: MatrixDriver = {
       told(400, "invalid_request", /word of the server/)
     ]
   ],
+  furtherStreamFaults: ["MALFORMED_FUNCTION_CALL", "OTHER"].map((finishReason) =>
+    [
+      `the end ${finishReason}, for clients of other vendors`,
+      streamed(chunk([], { finishReason, finishMessage: word })),
+      told(503, "upstream_error", /word of the server/, 3),
+      told(503, "upstream_error", /word of the server/),
+      ["chat", "responses", "messages"]
+    ] as const
+  ),
   replies: [
+    ...[streamed, (reply: object) => json(200, reply)].map((write) => ({
+      name: `an end with a word that no table has, ${write === streamed ? "streamed" : "whole"}`,
+      answer: write(chunk([{ text: "So" }], { finishReason: "WORD_OF_THE_FUTURE" })),
+      pieces: [text("So")],
+      finish: "length" as const,
+      styles: ["chat", "responses", "messages"] as const
+    })),
     {
       name: "nothing before a stop sequence",
       answer: streamed(stop([])),

@@ -217,7 +217,8 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front
     expected: Told,
     askedForWhole: number,
     look: (stream: boolean, answered: Awaited<ReturnType<typeof ask>>, style: StyleName) => void,
-    isShown = false
+    isShown = false,
+    styles: ReadonlyArray<StyleName> = styleNames
   ) => {
     const { server } = matrix
     const isSilent = expected.message.source === "in time" && expected.code === "upstream_timeout"
@@ -225,7 +226,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front
     const turns = Semaphore.makeUnsafe(isSilent ? 1 : Infinity)
     // All of them end before the first fault is shown: no request is left to the next test.
     const asked = await Promise.allSettled(
-      inTurn(styleNames, place + turn).flatMap((style) =>
+      inTurn(styles, place + turn).flatMap((style) =>
         [false, true].map(async (stream) => {
           const answered = await Effect.runPromise(
             turns.withPermit(
@@ -256,8 +257,12 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front
     ...driver.furtherFailures ?? []
   ]
   const faults = [
-    ...Struct.keys(streamFaults).map((name) => [name, driver.streamFaults[name], ...streamFaults[name]] as const),
-    ...driver.furtherStreamFaults ?? []
+    ...Struct.keys(streamFaults).map((name) =>
+      [name, driver.streamFaults[name], ...streamFaults[name], styleNames] as const
+    ),
+    ...(driver.furtherStreamFaults ?? []).map(([about, fault, before, after, styles = styleNames]) =>
+      [about, fault, before, after, styles] as const
+    )
   ]
 
   describe("where the configuration asks for the gateway's own errors, a failure is a plain one in every style, streamed and not:", () => {
@@ -270,24 +275,38 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))("in front
       })
     })
 
-    it.each(numbered(faults))("%s before the first text", async (_, fault, before, _after, i) => {
+    it.each(numbered(faults))("%s before the first text", async (_, fault, before, _after, styles, i) => {
       matrix.server.answer(() => fault)
-      await inEveryStyle(i, before, before.asked, (_, { status, text }, style) => {
-        assert.deepStrictEqual({ status, text }, { status: before.status, text: "" }, style)
-      })
+      await inEveryStyle(
+        i,
+        before,
+        before.asked,
+        (_, { status, text }, style) => {
+          assert.deepStrictEqual({ status, text }, { status: before.status, text: "" }, style)
+        },
+        false,
+        styles
+      )
     })
 
     // Of a whole reply nothing was shown, so that it is tried again.
     it.each(numbered(faults))(
       "%s after the first text, where it ends a stream",
-      async (_, fault, before, after, i) => {
+      async (_, fault, before, after, styles, i) => {
         matrix.server.answer(() => ({ ...fault, pieces: [driver.hello, ...fault.pieces ?? []] }))
-        await inEveryStyle(i + 1, after, before.asked, (stream, { status, text }, style) => {
-          assert.deepStrictEqual({ status, text }, {
-            status: stream ? 200 : after.status,
-            text: stream ? "Hello" : ""
-          }, style)
-        }, true)
+        await inEveryStyle(
+          i + 1,
+          after,
+          before.asked,
+          (stream, { status, text }, style) => {
+            assert.deepStrictEqual({ status, text }, {
+              status: stream ? 200 : after.status,
+              text: stream ? "Hello" : ""
+            }, style)
+          },
+          true,
+          styles
+        )
       }
     )
 

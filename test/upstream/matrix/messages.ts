@@ -351,6 +351,14 @@ export const messages: MatrixDriver = {
       told(413, "request_too_large", /32 MB/)
     ]
   ],
+  furtherStreamFaults: [
+    [
+      "an end with a word for failure",
+      { pieces: [events({ type: "message_delta", delta: { stop_reason: "model_error" } }, { type: "message_stop" })] },
+      told(503, "upstream_error", /model_error/, 3),
+      told(503, "upstream_error", /model_error/)
+    ]
+  ],
   told: { "an overload": told(429, "upstream_rate_limited", /overloaded|limits/i, 3) },
   replies: [
     {
@@ -367,10 +375,17 @@ export const messages: MatrixDriver = {
       name: "a pause",
       answer: streamedMessage([textBlock("Wait")], { stop: { stop_reason: "pause_turn" }, usage: counts }),
       pieces: [text("Wait")],
-      finish: "stop",
+      finish: "length",
       // The messages style has the server's own word.
       styles: ["chat", "responses", "generate"]
-    }
+    },
+    ...[streamedMessage, wholeMessage].map((write) => ({
+      name: `an end with a word that no table has, by ${write.name}`,
+      answer: write([textBlock("So")], { stop: { stop_reason: "word_of_the_future" }, usage: counts }),
+      pieces: [text("So")],
+      finish: "length" as const,
+      styles: ["chat", "responses", "generate"] as const
+    }))
   ],
   requests
 }

@@ -184,6 +184,14 @@ export const openai: MatrixDriver = {
       told(503, "upstream_error", /failed/, 3),
       told(503, "upstream_error", /failed/)
     ],
+    ...["insufficient_system_resource", "MALFORMED_FUNCTION_CALL", "upstream_timeout"].map((word) =>
+      [
+        `an end with the word ${word}`,
+        { pieces: [frames(chunk({}, word), "[DONE]")] },
+        told(503, "upstream_error", new RegExp(`ended the reply with .?"${word}`), 3),
+        told(503, "upstream_error", new RegExp(word))
+      ] as const
+    ),
     [
       "a sentinel without a finish reason",
       { pieces: [frames("[DONE]")] },
@@ -226,6 +234,55 @@ export const openai: MatrixDriver = {
       content(`lo"}}</tool_call>Done.`)
     ], [oslo, reasoning("Hm."), text("Done.")]),
     calls("with arguments that none has", [content("So."), list(piece(0, inOslo))], [text("So.")], "length"),
+    ...[true, false].map((isStream) => ({
+      name: `an end with a word that no table has, ${isStream ? "streamed" : "whole"}`,
+      answer: isStream ? stream("word_of_the_future", content("So")) : whole([text("So")], "word_of_the_future"),
+      pieces: [text("So")],
+      finish: "length" as const
+    })),
+    ...[{ delta: null }, { delta: {} }, {}].map((delta) => ({
+      name: `a last chunk with the whole message beside ${JSON.stringify(delta)}`,
+      answer: {
+        pieces: [
+          frames(
+            chunk({ role: "assistant", reasoning_content: "Hm." }),
+            chunk({ content: "Hel" }),
+            chunk({ content: "lo" }),
+            {
+              ...chunk({}),
+              choices: [{
+                index: 0,
+                ...delta,
+                message: {
+                  role: "assistant",
+                  content: "Hello",
+                  reasoning: "Hm.",
+                  tool_calls: list(nativeRome).tool_calls
+                },
+                finish_reason: "tool_calls"
+              }],
+              usage
+            },
+            "[DONE]"
+          )
+        ]
+      },
+      pieces: [reasoning("Hm."), text("Hello"), rome],
+      finish: "tool_calls" as const,
+      ask: { tools, reasoner: true }
+    })),
+    {
+      name: "a message in one chunk, without deltas",
+      answer: {
+        pieces: [frames({
+          ...chunk({}),
+          choices: [{ index: 0, delta: null, message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }],
+          usage
+        })]
+      },
+      pieces: [text("Hello")],
+      finish: "stop"
+    },
     {
       name: "text that a filter ends",
       answer: stream("content_filter", content("Hello")),

@@ -6,6 +6,7 @@ import {
   callItem,
   events,
   eventsOf,
+  type Fields,
   json,
   messageItem,
   opening,
@@ -59,6 +60,26 @@ const said = (fields: object): Answer => ({
 const user = (content: unknown) => ({ type: "message", role: "user", content })
 const weather = [{ type: "function", name: "get_weather", description: "W", parameters: citySchema, strict: false }]
 const hello = eventsOf(responseOf([messageItem("Hello!")])).slice(0, 5)
+
+const twoItems = responseOf([
+  reasoningItem("Think"),
+  messageItem("Hello"),
+  callItem("get_weather", { city: "Oslo" }, { id: "fc_two", call_id: "call_two" })
+])
+
+const keys = ({ item_id: _, output_index: __, ...rest }: Fields): Fields => rest
+
+/** Streams without the events that begin items, and without more of what belongs together. */
+const withoutBegin: ReadonlyArray<readonly [name: string, keeps: (event: Fields) => ReadonlyArray<Fields>]> = [
+  ["with the ends of items", (event) => [event]],
+  ["named by ids alone", ({ output_index: _, ...event }) => [event]],
+  ["with no name", (event) => [keys(event)]],
+  ["without ends of items", (event) => String(event["type"]).includes("item") ? [] : [event]],
+  [
+    "with their text and a last event alone",
+    (event) => /text\.delta|completed/.test(String(event["type"])) ? [keys(event)] : []
+  ]
+]
 
 export const responses: MatrixDriver = {
   name: "responses",
@@ -158,6 +179,19 @@ export const responses: MatrixDriver = {
   ],
   furtherStreamFaults: [
     [
+      "a status that says failure",
+      {
+        pieces: [
+          events({
+            type: "response.completed",
+            response: responseOf([], { status: "errored", error: { code: "server_error", message: word } })
+          })
+        ]
+      },
+      told(503, "upstream_error", /word of the server/, 3),
+      told(503, "upstream_error", /word of the server/)
+    ],
+    [
       "an error of its own",
       said({ code: "server_is_overloaded" }),
       told(503, "upstream_error", /word of the server/, 3),
@@ -188,6 +222,34 @@ export const responses: MatrixDriver = {
       ask: { reasoner: true },
       styles: ["chat", "messages", "generate"]
     },
+    ...[
+      { status: "word_of_the_future" },
+      { status: "incomplete", incomplete_details: { reason: "word_of_the_future" } }
+    ].flatMap((end) =>
+      (end.incomplete_details === undefined ? [whole] : [streamed, whole]).map((write) => ({
+        name: `an end with a word that no table has, by ${Object.keys(end).at(-1)}, ${write.name}`,
+        answer: write(responseOf([messageItem("So")], end)),
+        pieces: [text("So")],
+        finish: "length" as const,
+        styles: ["chat", "messages", "generate"] as const
+      }))
+    ),
+    ...withoutBegin.map(([name, keeps]) => ({
+      name: `items that begin with their first piece, ${name}`,
+      answer: {
+        pieces: [
+          events(
+            ...eventsOf(twoItems).flatMap((event) =>
+              /added|in_progress/.test(String(event["type"])) ? [] : keeps(event)
+            )
+          )
+        ]
+      },
+      pieces: [reasoning("Think"), text("Hello"), oslo],
+      finish: "tool_calls" as const,
+      ask: { tools, reasoner: true },
+      styles: ["chat", "messages", "generate"] as const
+    })),
     {
       name: "a call that a final event alone has",
       answer: {

@@ -164,6 +164,7 @@ export const request = (prompt: string, rest: Partial<CompletionRequest> = {}): 
   credential: fixedToken("token"),
   direct: false,
   callerHeaders: undefined,
+  client: undefined,
   cacheName: undefined,
   hasSession: false,
   leastCached: undefined,
