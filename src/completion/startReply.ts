@@ -188,7 +188,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
           keepSealed: (callId, fields) =>
             writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields, maker })),
           keepSeal: maker && ((seal) => writes.add(sealed.keepMaker(caller.owner, seal, maker))),
-          promptTokens: () => estimateConversation(conversation)
+          promptTokens: () => estimateConversation(conversation),
+          meter: undefined
         })
         request.stats.soFar = assembly
         const machine = new Turn(assembly, policy, budget, { style: request.style, most })

@@ -44,7 +44,7 @@ export interface ModelOptions extends HistoryOptions {
   /** The server gets the caller's own request, with all kinds of tools and items. */
   readonly speaks: boolean
   readonly tools: ToolMode
-  readonly words?: ThinkingWords | undefined
+  readonly words: ThinkingWords | undefined
   /** The server is asked for its thinking in a form that it reads again. */
   readonly seals: boolean
   /** Whether the model's thinking is shown; `auto`: if the caller asks for it. */

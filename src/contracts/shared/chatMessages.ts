@@ -80,10 +80,12 @@ const nativeCall = (part: CallPart, sends: Sends): Json => {
 /** How earlier turns go back. */
 export interface HistoryOptions {
   /** Tells which vendor fields are sent; absent if none are. */
-  readonly sends?: Sends | undefined
-  readonly history?: HistoryReasoning | undefined
-  readonly names?: ReasoningNames | undefined
+  readonly sends: Sends | undefined
+  readonly history: HistoryReasoning | undefined
+  readonly names: ReasoningNames | undefined
 }
+
+const allHistory: HistoryOptions = { sends: undefined, history: undefined, names: undefined }
 
 /** The thinking of a turn by the server's names, as far as it goes back. */
 interface SentThinking {
@@ -290,7 +292,7 @@ function* promptMessages(
 export function* messagesOf(
   conversation: Conversation,
   mode: ToolMode,
-  options: HistoryOptions = {}
+  options: HistoryOptions = allHistory
 ): Cooperative<ReadonlyArray<JsonObject>> {
   const slice = new Slice()
   const { turns } = yield* linkCallsCooperatively(conversation, slice)

@@ -44,7 +44,7 @@ export const serveChat = (client: ServerClient, settings: ServerSettings): Serve
     const body = yield* chat.writeRequest(
       asked.name,
       sampling === conversation.sampling ? conversation : { ...conversation, sampling },
-      { tools, words: wordsOf(model), history: settings.historyReasoning, names, policy },
+      { tools, words: wordsOf(model), history: settings.historyReasoning, names, policy, sends: undefined },
       isWhole
     )
     return {
