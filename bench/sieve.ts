@@ -106,7 +106,10 @@ const pipeline = (sieve: typeof withSieve | undefined, frames: ReadonlyArray<str
     showReasoning: true,
     addCall: () => true,
     callId: (index) => `call_${index}`,
-    promptTokens: () => 0
+    promptTokens: () => 0,
+    meter: undefined,
+    keepSealed: undefined,
+    keepSeal: undefined
   })
   const renderer = chatFrames({ id: "chatcmpl-0123456789", created: 1760000000, model: "upstream-chat" }, false)
   const events: Array<ReplyEvent> = []

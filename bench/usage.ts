@@ -17,6 +17,7 @@ import { UsageRecorder } from "../src/completion/UsageRecorder.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../src/config/json.ts"
 import { HeldBytes } from "../src/config/limits.ts"
+import { tokensAlone } from "../src/domain/bill.ts"
 import { withMargin } from "../src/domain/estimateTokens.ts"
 import { keyId } from "../src/domain/identity.ts"
 import { defaultLimits } from "../src/domain/limits.ts"
@@ -73,7 +74,11 @@ const strictConfig = {
 
 /** The most that a request of the bench uses at each target. */
 const bounds = ({ targets }: Route) =>
-  targets.map((target) => ({ target, most: { promptTokens: withMargin(100), completionTokens: 50 }, tries: 1 }))
+  targets.map((target) => ({
+    target,
+    most: { ...tokensAlone, promptTokens: withMargin(100), completionTokens: 50 },
+    tries: 1
+  }))
 
 /** CPU microseconds of one request's admission, record and settlement: the best of several rounds. */
 const costOfRequest = Effect.fnUntraced(function*(identity: RequestStats["identity"]) {
@@ -99,7 +104,7 @@ const costOfRequest = Effect.fnUntraced(function*(identity: RequestStats["identi
         { caller: { _tag: "Managed", owner: id, target: undefined, key: id }, model, request },
         () => 100,
         () => Effect.void,
-        { bounds }
+        { bounds, takesFallback: false }
       )
       const admitted = Effect.runSyncExit(Scope.provide(admission, scope))
       if (Exit.isFailure(admitted)) throw new Error("refused")

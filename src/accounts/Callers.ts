@@ -159,7 +159,7 @@ export class Callers extends Context.Service<Callers, {
       return Effect.flatMap(
         password.isPassword(token, turnOf(address)),
         (is): Effect.Effect<Caller, GatewayError> =>
-          is ? Effect.fail(notAKeyOrToken) : Effect.succeed({ _tag: "Direct", owner, token })
+          is ? Effect.fail(notAKeyOrToken) : Effect.succeed({ _tag: "Direct", owner, token, isLogin: false })
       )
     }
 

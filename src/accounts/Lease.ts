@@ -37,7 +37,7 @@ export type Caller =
     readonly owner: string
     readonly token: string
     /** The token is a login beside a key: it goes to the targets of the lease. */
-    readonly isLogin?: true
+    readonly isLogin: boolean
   }
 
 /** Options of a lease. */
@@ -142,9 +142,9 @@ export interface Lease {
   /** Counts what the account does; `undefined` for a caller's own token. */
   readonly work: AccountWork | undefined
   /** What this process knows of the quotas of accounts, which learns from each answer; absent from a pool that knows none. */
-  readonly quotas?: Quotas
+  readonly quotas: Quotas | undefined
   /** The lease is of an account with too little budget for the try, and has reserved nothing. The pool returns no such lease. */
-  readonly over?: Over | undefined
+  readonly over: Over | undefined
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
   /**

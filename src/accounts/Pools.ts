@@ -28,7 +28,7 @@ export interface PoolConfig<in out A> {
   /** False while the operator has disabled the upstream: it serves no request. */
   readonly enabled: boolean
   /** How it chooses among its accounts; in rotation without it. */
-  readonly choice?: PoolChoice<A>
+  readonly choice: PoolChoice<A> | undefined
 }
 
 /** A request for a slot of one of several pools. */

@@ -313,6 +313,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const leaseOf: PoolShell<T>["leaseOf"] = (account, held, waited, report) => {
     counters.leases++
     return {
+      over: undefined,
       ...(account === undefined
         ? directAccess(held, report)
         : accessTo(account, tokensOf(account, held.driver), held, report)),

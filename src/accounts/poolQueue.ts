@@ -123,10 +123,10 @@ export interface Choice {
   /** While the first pool is in rotation and full, the request waits there alone, until `widen`. */
   readonly hold: boolean
   /** The account that is taken where the chosen pool has a slot of it. */
-  readonly preferred?: string | undefined
+  readonly preferred: string | undefined
 }
 
-const inOrder: Choice = { spread: "order", hold: false }
+const inOrder: Choice = { spread: "order", hold: false, preferred: undefined }
 
 const full: Refusal = { _tag: "Full" }
 const late: Refusal = { _tag: "Late" }

@@ -19,7 +19,7 @@ import type { RequestStats } from "./RequestStats.ts"
 export type Budgeted = Pick<AdmissionRequest, "bounds" | "promptTokens">
 
 /** A limit of everything. */
-const anyLimit: KeyLimit = { window: "month", requests: 1, tokens: 1, cost: 1n }
+const anyLimit: KeyLimit = { window: "month", requests: 1, tokens: 1, cost: 1n, strict: false }
 
 export class TryBudget implements LeaseBudget {
   /** The target that was called; `undefined` until then. */

@@ -50,7 +50,14 @@ export const admitUncounted = (
   followers.isCounted = false
   followers.recording?.setAside()
   return Effect.mapError(
-    limits.admit({ key: keyOf(caller), ...free, used: () => notCounted, entered }),
+    limits.admit({
+      key: keyOf(caller),
+      bounds: undefined,
+      takesFallback: false,
+      ...free,
+      used: () => notCounted,
+      entered
+    }),
     ({ error, rateLimits }) => {
       stats.rateLimits = rateLimits
       return error
@@ -88,22 +95,25 @@ export const admitRequest = <A, E, R>(
   const used = () => usedBy(stats, limits.pricing())
   if (promptTokens === undefined) stats.cost = 0n
   const share = promptTokens === undefined ? free : { model, promptTokens }
-  return Effect.matchEffect(limits.admit({ key, ...share, ...more, used, entered }), {
-    onFailure: ({ error, rateLimits }) => {
-      stats.rateLimits = rateLimits
-      return Effect.fail(error)
-    },
-    onSuccess: (admitted) => {
-      const { fallback } = admitted
-      stats.rateLimits = admitted.rateLimits
-      stats.admittedAt = admitted.at
-      stats.reserved = admitted.strict
-      if (fallback !== undefined) {
-        const { limit: { kind, window }, model: { id } } = fallback
-        stats.model = id
-        stats.fallback = { model: id, limit: `${window} ${kind}` }
+  return Effect.matchEffect(
+    limits.admit({ key, bounds: undefined, takesFallback: false, ...share, ...more, used, entered }),
+    {
+      onFailure: ({ error, rateLimits }) => {
+        stats.rateLimits = rateLimits
+        return Effect.fail(error)
+      },
+      onSuccess: (admitted) => {
+        const { fallback } = admitted
+        stats.rateLimits = admitted.rateLimits
+        stats.admittedAt = admitted.at
+        stats.reserved = admitted.strict
+        if (fallback !== undefined) {
+          const { limit: { kind, window }, model: { id } } = fallback
+          stats.model = id
+          stats.fallback = { model: id, limit: `${window} ${kind}` }
+        }
+        return then(admitted)
       }
-      return then(admitted)
     }
-  })
+  )
 }

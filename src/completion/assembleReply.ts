@@ -21,7 +21,7 @@ import type { PolicyMachine } from "./toolPolicy.ts"
 /** Options of one reply. */
 export interface AssembleOptions extends FilterOptions, FinishOptions {
   /** Counts the steps of serializing the calls. */
-  readonly meter?: Meter | undefined
+  readonly meter: Meter | undefined
 }
 
 /** The machine of one reply, with its tokens so far. */

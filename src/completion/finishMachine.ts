@@ -29,9 +29,9 @@ export interface FinishOptions {
   /** Id of the call with this index. */
   readonly callId: (index: number) => string
   /** Keeps the fields of a call that only the upstream reads, and the thinking of its reply, for the requests that send the call back. */
-  readonly keepSealed?: ((callId: string, sealed: JsonFields, thinking: string) => void) | undefined
+  readonly keepSealed: ((callId: string, sealed: JsonFields, thinking: string) => void) | undefined
   /** Keeps who made a seal that the reply has. */
-  readonly keepSeal?: ((seal: string) => void) | undefined
+  readonly keepSeal: ((seal: string) => void) | undefined
   /** Estimates the prompt's tokens if the upstream does not report them. */
   readonly promptTokens: () => number
 }

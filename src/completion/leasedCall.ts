@@ -80,7 +80,7 @@ class CallAttempt<A> extends AttemptWork<A, A> {
   }
 
   budgeted(): Budgeted {
-    return { promptTokens: () => this.#tokens }
+    return { promptTokens: () => this.#tokens, bounds: undefined }
   }
 
   begin(lease: Lease, target: Target, attempt: Scope.Scope, most: number): Effect.Effect<A, UpstreamFailure> {

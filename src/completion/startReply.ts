@@ -210,7 +210,8 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
             writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields, maker }))
           },
           keepSeal: maker && ((seal) => writes.add(sealed.keepMaker(caller.owner, seal, maker))),
-          promptTokens: () => estimateConversation(conversation)
+          promptTokens: () => estimateConversation(conversation),
+          meter: undefined
         })
         request.stats.soFar = assembly
         const machine = new Turn(assembly, policy, budget, {

@@ -40,11 +40,11 @@ export interface Account {
   /** Names those whose seals it opens; `undefined` if unset. */
   readonly organization: string | undefined
   /** Higher ones are used first where the upstream says so; 0 without it. */
-  readonly priority?: number | undefined
+  readonly priority: number | undefined
   /** Its share of the requests where the upstream says so; 1 without it. */
-  readonly weight?: number | undefined
+  readonly weight: number | undefined
   /** What it may use in windows; absent without a budget. */
-  readonly budgets?: ReadonlyArray<KeyLimit> | undefined
+  readonly budgets: ReadonlyArray<KeyLimit> | undefined
   /** Normal forms of all names of the account (`identityKeys`); of a token in the environment, as it is written, then as it is. */
   readonly identity: ReadonlyArray<string>
 }
@@ -114,7 +114,7 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
     organization: blankToUndefined(entry.organization),
     priority: entry.priority,
     weight: entry.weight,
-    ...(entry.budgets === undefined ? {} : { budgets: entry.budgets.map(toLimit) }),
+    budgets: entry.budgets?.map(toLimit),
     identity: token === undefined || !hasReferences(entry.token)
       ? identity
       : withOthers(identity, identityKeys({ ...entry, token: Redacted.value(token) }, sha256Hex))

@@ -61,7 +61,7 @@ export interface OwnChange extends ConfigChange {
 export interface Saved {
   readonly config: GatewayConfig
   /** What was saved; absent if nothing was. */
-  readonly change?: ConfigChange | undefined
+  readonly change: ConfigChange | undefined
   /** False if the change is lost when the process ends; in a cluster, when the store and all nodes end. */
   readonly config_writable: boolean
   /** True if only a sync to the hosting platform preserves the change. */
@@ -111,11 +111,11 @@ interface Options {
   readonly initial: DecodedConfig
   readonly backing: Backing
   readonly source: ConfigSource
-  readonly advice?: ReadonlyArray<string> | undefined
+  readonly advice: ReadonlyArray<string> | undefined
   readonly credentials: GivenCredentials
   readonly encryption: LastingEncryption["Service"]
   /** Set in a cluster; no keys are generated then. */
-  readonly shared?: Pick<Shared, "revision" | "isCurrent" | "newestRevision" | "keptIn"> | undefined
+  readonly shared: Pick<Shared, "revision" | "isCurrent" | "newestRevision" | "keptIn"> | undefined
 }
 
 const logWarnings = (path: string, warnings: ReadonlyArray<string>): Effect.Effect<void> =>
@@ -343,7 +343,8 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
           jwtSecret: lasting ? yield* loadJwtSecret(environment.configPath) : yield* makeJwtSecret,
           endedLogins: lasting ? yield* loadEndedLogins(environment.configPath) : yield* makeEndedLogins
         },
-        encryption: loaded.envBacked ? encryptingBy(byAdminKey(environment)) : yield* besideConfig(environment)
+        encryption: loaded.envBacked ? encryptingBy(byAdminKey(environment)) : yield* besideConfig(environment),
+        shared: undefined
       })
     })
   )
@@ -427,7 +428,9 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
             jwtSecret: yield* makeJwtSecret,
             endedLogins: yield* makeEndedLogins
           },
-          encryption: encryptingBy(byAdminKey({ adminKey }))
+          encryption: encryptingBy(byAdminKey({ adminKey })),
+          advice: undefined,
+          shared: undefined
         })
       })
     )

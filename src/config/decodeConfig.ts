@@ -305,7 +305,8 @@ export const decodeConfig = Effect.fnUntraced(function*(
       aliases: new Map(),
       mapping: { fast: "", slow: "" },
       families: groups.compat?.family_models ?? true,
-      mapped: groups.upstream !== undefined && !isServer(groups.upstream.driver) ? undefined : new Map()
+      mapped: groups.upstream !== undefined && !isServer(groups.upstream.driver) ? undefined : new Map(),
+      listed: undefined
     })
     const mayBe = (name: string) => isKnown(name) || aliases.has(normalizeModelName(name))
     faults.push(...(yield* unknownFallbacks(table, records.value, mayBe)).faults)

@@ -4,7 +4,7 @@
 import { chargedUnits } from "../contracts/drivers.ts"
 import { normalizeModelName } from "../domain/models.ts"
 import { findPrice, type Price, type UnitPrices } from "../domain/prices.ts"
-import { reachesModel, serverModels, type Target, targetName } from "../domain/routes.ts"
+import { plainTarget, reachesModel, serverModels, type Target, targetName } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
 import type { TokenUnit } from "../domain/units.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
@@ -103,7 +103,7 @@ export const pricedTargets = (
     )
   )
   const ofServer = serverModels(route_table).map((model) =>
-    view({ upstream: route_table.config.unnamed, model, enabled: true }, model.id)
+    view({ ...plainTarget, upstream: route_table.config.unnamed, model, enabled: true }, model.id)
   )
   const routed = Array.from(route_table.routes.values()).flatMap(({ id, kind, targets }) =>
     kind !== "configured"

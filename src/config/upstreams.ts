@@ -601,7 +601,9 @@ export const decodeUpstreams = (
     routes,
     aliases: new Map(),
     mapping: { fast: "", slow: "" },
-    families: true
+    families: true,
+    mapped: undefined,
+    listed: undefined
   })
   const byName = new Map(routes.map((route) => [route.name, route]))
   const written = new Map(entries)

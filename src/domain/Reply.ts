@@ -16,7 +16,7 @@ export type ReplyBlock =
     readonly id: string
     readonly name: string
     readonly arguments: string
-    readonly sealed?: JsonFields | undefined
+    readonly sealed: JsonFields | undefined
   }
   /** Sealed reasoning that ends here, or a block of content, in a family's format: for the renderers of that family. */
   | {
@@ -36,9 +36,9 @@ export interface Reply {
   readonly finish: FinishReason
   readonly stopSequence: string | undefined
   /** Fields of the server's reply that nothing else models, in the format of OpenAI-compatible servers. */
-  readonly extras?: ReplyExtras | undefined
+  readonly extras: ReplyExtras | undefined
   /** The same in another family's format, for the renderers of that family. */
-  readonly vendorExtras?: { readonly family: FamilyName; readonly extras: ReplyExtras } | undefined
+  readonly vendorExtras: { readonly family: FamilyName; readonly extras: ReplyExtras } | undefined
 }
 
 /** Collects events into a reply, without calls that were cut off, since these must not look runnable. */
@@ -99,7 +99,7 @@ export const foldReply = (): ReplyFold => {
             id: event.id,
             name: event.name,
             arguments: event.arguments,
-            ...(event.sealed === undefined ? {} : { sealed: event.sealed })
+            sealed: event.sealed
           })
           return
         case "ReplyExtra":
@@ -124,8 +124,8 @@ export const foldReply = (): ReplyFold => {
         usage,
         finish,
         stopSequence,
-        ...(extras === undefined ? {} : { extras: extras.extras }),
-        ...(own === undefined ? {} : { vendorExtras: { family: own.family, extras: own.fold.extras } })
+        extras: extras?.extras,
+        vendorExtras: own === undefined ? undefined : { family: own.family, extras: own.fold.extras }
       }
     }
   }

@@ -163,10 +163,10 @@ export const billOf = (
   price: Price | undefined,
   usage: Usage,
   { currency = "USD", isUnpriced = false, preferred }: {
-    readonly currency?: string | undefined
-    readonly preferred?: BillSource | undefined
+    readonly currency: string | undefined
+    readonly preferred: BillSource | undefined
     /** There are no configured prices at all. */
-    readonly isUnpriced?: boolean
+    readonly isUnpriced: boolean
   }
 ): Bill => {
   const byServer = currency === "USD" ? usage.details?.serverCost : undefined
@@ -194,19 +194,22 @@ export interface MostUsed {
   /** The limit of output. */
   readonly completionTokens: number
   /** The most calls of the vendor's tools, each of tools that share the number. */
-  readonly tools?: ReadonlyArray<{ readonly names: ReadonlyArray<string>; readonly calls: number }> | undefined
+  readonly tools: ReadonlyArray<{ readonly names: ReadonlyArray<string>; readonly calls: number }>
   /** The service tier that it asks for, in lower case, and words of its body that may choose a factor. */
-  readonly tier?: string | undefined
-  readonly words?: UsageDetails["words"]
-  readonly pieces?: UsageDetails["pieces"]
+  readonly tier: string | undefined
+  readonly words: UsageDetails["words"] | undefined
+  readonly pieces: UsageDetails["pieces"] | undefined
 }
+
+/** What a request uses that asks for tokens alone. */
+export const tokensAlone = { tools: [], tier: undefined, words: undefined, pieces: undefined }
 
 /**
  * The most that a try costs: its prompt at the dearest of `input`, `cache_write` and `cache_write_1h`, its output at the dearer of `output` and
  * `reasoning`, and each call at the dearest of the tools that it may be of.
  */
 export const dearestCost = (price: Price, most: MostUsed): bigint => {
-  const { completionTokens, pieces, promptTokens, tier, tools = [], words } = most
+  const { completionTokens, pieces, promptTokens, tier, tools, words } = most
   const priceOfCall = (name: string) => price.units.get(`${toolUnit}.${name}`) ?? 0n
   const toolCalls: Record<string, number> = {}
   for (const { calls, names } of tools) {

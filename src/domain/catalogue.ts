@@ -81,7 +81,7 @@ export class Catalogue {
   #merged({ facts, model: { id }, served = id, upstream }: Target): SourcedFacts {
     const name = normalizeModelName(served)
     const ofServer = listedIn(this.#table.config.listed?.get(upstream), name)?.facts
-    const given = findNamed(this.#given, { upstream, model: id, served }, (facts) => facts)?.found
+    const given = findNamed(this.#given, { upstream, model: id, served, asked: undefined }, (facts) => facts)?.found
     // An id may be the name of another vendor's model, for clients that ask for it. The server's own name is not.
     const known = this.#servers.has(upstream) ? knownFacts(withoutPublisher(name)) : undefined
     const setsWindow = this.#windowSetters.has(upstream)

@@ -34,9 +34,9 @@ export interface ModelNames {
   readonly upstream: string
   readonly model: string
   /** The server's own name of it, if that is another one. */
-  readonly served?: string | undefined
+  readonly served: string | undefined
   /** The gateway's name for what was asked for, if it belongs to a route. */
-  readonly asked?: string | undefined
+  readonly asked: string | undefined
 }
 
 /**

@@ -83,14 +83,16 @@ interface Stated {
   readonly window: string
   readonly model: string | null
   readonly used: number | undefined
-  readonly limit?: number | undefined
-  readonly remaining?: number | undefined
+  readonly limit: number | undefined
+  readonly remaining: number | undefined
   readonly resetsAt: number | undefined
   /** The window refills steadily, and has room after this time. */
-  readonly roomAt?: number | undefined
+  readonly roomAt: number | undefined
   /** What the server says itself of whether something is left. */
-  readonly isOpen?: boolean | undefined
+  readonly isOpen: boolean | undefined
 }
+
+const nothingStated = { limit: undefined, remaining: undefined, roomAt: undefined, isOpen: undefined }
 
 /** A window as a source states it; `undefined` if something is missing. A window whose reset has passed is empty. */
 const windowOf = (
@@ -132,6 +134,7 @@ const ofCodex = (percent: unknown, minutes: unknown, resetAt: unknown, resetAfte
   const window = codexWindow(length)
   const after = countdownTo(resetAfter, window, now)
   return {
+    ...nothingStated,
     window,
     model: null,
     used: length === undefined || used === undefined ? undefined : used / 100,
@@ -147,6 +150,7 @@ const statedBy = (name: string, headers: LimitHeaders, model: string, now: numbe
     const [, window = "", ofClass] = ofUnified
     const status = headers[`anthropic-ratelimit-unified-${window}-status`]?.trim()
     return {
+      ...nothingStated,
       window,
       model: ofClass ?? null,
       used: numberOf(value),
@@ -159,7 +163,15 @@ const statedBy = (name: string, headers: LimitHeaders, model: string, now: numbe
     const limit = numberOf(value)
     const remaining = numberOf(headers[`anthropic-ratelimit-${kind}-remaining`])
     const resetsAt = parseTimestamp(headers[`anthropic-ratelimit-${kind}-reset`] ?? "")
-    return { window: kind.replace("-", "_"), model, used: shareOf(limit, remaining), limit, remaining, resetsAt }
+    return {
+      ...nothingStated,
+      window: kind.replace("-", "_"),
+      model,
+      used: shareOf(limit, remaining),
+      limit,
+      remaining,
+      resetsAt
+    }
   }
   const unit = common.exec(name)?.[1]
   if (unit !== undefined) {
@@ -167,6 +179,7 @@ const statedBy = (name: string, headers: LimitHeaders, model: string, now: numbe
     const remaining = numberOf(headers[`x-ratelimit-remaining-${unit}`])
     const duration = countdownTo(headers[`x-ratelimit-reset-${unit}`], unit, now)
     return {
+      ...nothingStated,
       window: unit,
       model,
       used: shareOf(limit, remaining),
@@ -258,7 +271,13 @@ export const windowsOfError = (body: unknown, model: string, now: number): Reado
   const names = quotaNames(errorOf(body)).filter((name) => perDay.test(name))
   if (names.length === 0) return []
   const ofModel = names.some((name) => /per_?model/i.test(name))
-  const stated = { window: "day", model: ofModel ? model : null, used: 1, resetsAt: pacificMidnight(now) }
+  const stated = {
+    ...nothingStated,
+    window: "day",
+    model: ofModel ? model : null,
+    used: 1,
+    resetsAt: pacificMidnight(now)
+  }
   return [windowOf(stated, now)!]
 }
 

@@ -28,15 +28,15 @@ import type { AlsoOn } from "./nextTry.ts"
 /** What lists tell about a model beside its flags. */
 export interface Listing {
   /** The server's own name, where it is another one than the id. */
-  readonly served?: string | undefined
+  readonly served: string | undefined
   /** The facts of the model's entry. */
-  readonly facts?: ModelFacts | undefined
+  readonly facts: ModelFacts | undefined
   /** True for a model that is in no list. Its name can be asked for all the same. */
-  readonly hidden?: boolean | undefined
+  readonly hidden: boolean | undefined
 }
 
 /** A model of the configuration. */
-export interface RoutedModel extends Model, Listing {}
+export interface RoutedModel extends Model, Partial<Listing> {}
 
 /** A model that a server lists. */
 export interface ListedModel extends Model {
@@ -109,9 +109,9 @@ export interface RouteConfig {
   /** Names of well-known families stand for native models. */
   readonly families: boolean
   /** The names that the server of `unnamed` has for configured models. Absent if it is no server with names of its own. */
-  readonly mapped?: ReadonlyMap<string, Model> | undefined
+  readonly mapped: ReadonlyMap<string, Model> | undefined
   /** The models that the servers of upstreams list, as last read, by the upstream's name. Names mean those of `unnamed` alone. */
-  readonly listed?: Listed | undefined
+  readonly listed: Listed | undefined
 }
 
 /** The models that servers list, by the name of the upstream, then by their names in normal form. */
@@ -123,9 +123,12 @@ export interface Target extends Listing {
   /** The id within the upstream, and the flags of a reply. */
   readonly model: Model
   readonly enabled: boolean
-  /** Its share of the requests of a route whose `spread` is `weighted`; 1 unless given. */
-  readonly weight?: number | undefined
+  /** Its share of the requests of a route whose `spread` is `weighted`. */
+  readonly weight: number
 }
+
+/** A target that its upstream has no entry for. */
+export const plainTarget = { weight: 1, served: undefined, facts: undefined, hidden: undefined }
 
 /** What a name stands for. The flags come from the first enabled target. */
 export interface Route extends Model {
@@ -135,9 +138,9 @@ export interface Route extends Model {
   readonly targets: ReadonlyArray<Target>
   readonly options: RouteOptions
   /** The words of a configured route for people. */
-  readonly facts?: ModelFacts | undefined
+  readonly facts: ModelFacts | undefined
   /** True for a route that is in no list. */
-  readonly hidden?: boolean | undefined
+  readonly hidden: boolean
   /** `listed`: a model that upstreams list. `configured`: a route of the configuration. `target`: one target by its name. */
   readonly kind: "listed" | "configured" | "target"
 }
@@ -175,10 +178,8 @@ const routeTo = (
   id,
   targets,
   kind,
-  ...(facts === undefined ? {} : { facts }),
-  ...((hidden ?? (kind !== "configured" && targets.every((target) => target.hidden === true || !target.enabled)))
-    ? { hidden: true }
-    : {}),
+  facts,
+  hidden: hidden ?? (kind !== "configured" && targets.every((target) => target.hidden === true || !target.enabled)),
   options: { wait: wait ?? 0, alsoOn: alsoOn ?? [], spread: spread ?? "order", sticky }
 })
 
@@ -191,12 +192,7 @@ const targetsOf = ({ driver, enabled, models, name }: RoutedUpstream, unnamed: s
   const add = ({ facts, hidden, served, ...model }: RoutedModel) => {
     const id = normalizeModelName(model.id)
     if (targets.has(id)) return
-    const listing: Listing = {
-      ...(served === undefined ? {} : { served }),
-      ...(facts === undefined ? {} : { facts }),
-      ...(hidden === undefined ? {} : { hidden })
-    }
-    targets.set(id, { upstream: name, model: natives.get(id) ?? model, enabled, ...listing })
+    targets.set(id, { upstream: name, model: natives.get(id) ?? model, enabled, weight: 1, served, facts, hidden })
   }
   if (name === unnamed || hasNatives(driver)) {
     for (const native of nativeModels) add(models.find(({ id }) => normalizeModelName(id) === native.id) ?? native)
@@ -263,7 +259,7 @@ export const makeRouteTable = (config: RouteConfig): RouteTable => {
     const found = targets.flatMap((written) => {
       const target = findTarget(upstreams, targetText(written), name)
       if (target === undefined) return []
-      return [{ ...answering(target, key), ...(typeof written === "string" ? {} : { weight: written.weight }) }]
+      return [{ ...answering(target, key), weight: typeof written === "string" ? 1 : written.weight }]
     })
     if (found.length > 0 && !configured.has(key)) {
       configured.set(key, routeTo(name.trim(), found, "configured", entry))
@@ -314,7 +310,7 @@ const byDefault = (table: RouteTable, model: Model | undefined): Route | undefin
   const upstream = model && table.config.upstreams.find(({ name }) => name === table.config.unnamed)
   if (model === undefined || upstream === undefined) return undefined
   return table.routes.get(normalizeModelName(model.id)) ??
-    routeTo(model.id, [{ upstream: upstream.name, model, enabled: upstream.enabled }], "listed")
+    routeTo(model.id, [{ ...plainTarget, upstream: upstream.name, model, enabled: upstream.enabled }], "listed")
 }
 
 /** The model by its server's own name. Without a tag, a name means `latest`, as servers with tags read it. */
@@ -389,7 +385,7 @@ export const withListed = (
 ): RouteTable => {
   const models = listed.map((entry): [string, ListedModel] => {
     const listing = typeof entry === "string" ? { id: entry } : entry
-    return [normalizeModelName(listing.id), { ...listing, reasoning: "auto", search: false }]
+    return [normalizeModelName(listing.id), { facts: undefined, ...listing, reasoning: "auto", search: false }]
   })
   return makeRouteTable({ ...config, listed: new Map([...config.listed ?? [], [upstream, new Map(models)]]) })
 }

@@ -33,13 +33,18 @@ export const streamHeaders = { "cache-control": "no-cache, no-transform", "x-acc
 
 /** The head of a streamed response. */
 export interface StreamHead {
-  readonly status?: number
+  readonly status: number | undefined
   readonly contentType: string
-  readonly contentLength?: number | undefined
+  readonly contentLength: number | undefined
   readonly headers: { readonly [name: string]: string }
 }
 
-const eventStream: StreamHead = { contentType: "text/event-stream", headers: streamHeaders }
+const eventStream: StreamHead = {
+  contentType: "text/event-stream",
+  headers: streamHeaders,
+  status: undefined,
+  contentLength: undefined
+}
 
 const nothing = new Uint8Array()
 

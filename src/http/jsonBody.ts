@@ -65,7 +65,7 @@ export interface ReadRequest<A> {
   /** The body's text as it was received, if the reader keeps it; else empty. */
   readonly text: string
   /** The body as it was parsed, with fields that its Schema lacks, if the reader keeps it. */
-  readonly sent?: JsonRecord | undefined
+  readonly sent: JsonRecord | undefined
   /** Fields of the body that go to the server as they stand. */
   readonly serverFields: ServerFields | undefined
   /** The body's vendor fields. */
@@ -164,8 +164,13 @@ const withBody = <A>(
     for (const path of rest.ignored) noteIgnored(current.stats, path)
     noteMoreIgnored(current.stats, rest.more)
   }
-  const read = { body, text, serverFields: rest?.serverFields, bodyVendorFields: rest?.bodyVendorFields }
-  return Result.succeed(isRecord(sent) ? { ...read, sent } : read)
+  return Result.succeed({
+    body,
+    text,
+    sent: isRecord(sent) ? sent : undefined,
+    serverFields: rest?.serverFields,
+    bodyVendorFields: rest?.bodyVendorFields
+  })
 }
 
 const itself = (body: unknown): unknown => body

@@ -44,7 +44,7 @@ export type Opening =
   | {
     readonly at: "tag"
     readonly claims: (name: string, written: string, tools: Tools) => boolean
-    readonly isPlain?: boolean
+    readonly isPlain: boolean
   }
   /** `{` and one of these keys. */
   | { readonly at: "brace"; readonly keys: ReadonlySet<string> }
@@ -52,7 +52,7 @@ export type Opening =
   | {
     readonly at: "bracket"
     readonly claims: (word: string, next: number, tools: Tools) => boolean
-    readonly keys?: ReadonlySet<string>
+    readonly keys: ReadonlySet<string> | undefined
   }
   /** A word at the start of a line, or the whole info string of a fence there. No such word begins another one. */
   | { readonly at: "line" | "fence"; readonly word: string }

@@ -123,7 +123,7 @@ export interface Amounts {
 /** What a request reserves of its key's windows, besides one request. */
 export interface Share extends Amounts {
   /** The most that it can use, and the windows with strict limits, which reserve that. Absent without such limits. */
-  readonly strict?: StrictShare | undefined
+  readonly strict: StrictShare | undefined
 }
 
 export interface StrictShare extends Amounts {
@@ -158,8 +158,8 @@ export interface Used {
   /** Whether it counts for the limits of its key. */
   readonly counted: boolean
   readonly tokens: number
-  /** An amount of 10^-9; 0 unless given. */
-  readonly cost?: bigint | undefined
+  /** An amount of 10^-9; `undefined` without a price. */
+  readonly cost: bigint | undefined
 }
 
 /** An admitted request. */
@@ -169,9 +169,9 @@ export interface Admitted {
   /** What remained of the key's limits then; `undefined` for a key without limits. */
   readonly rateLimits: RateLimits | undefined
   /** What its strict limits reserve; `undefined` without such limits. */
-  readonly strict?: Amounts | undefined
+  readonly strict: Amounts | undefined
   /** What serves the request in place of the model that was asked for. */
-  readonly fallback?: Fallback | undefined
+  readonly fallback: Fallback | undefined
 }
 
 /** What serves a request beyond a limit. */
@@ -184,18 +184,23 @@ export interface Fallback {
 }
 
 /** The admission of a request that is not counted. */
-export const admittedAt = (at: number): Admitted => ({ at, rateLimits: undefined })
+export const admittedAt = (at: number): Admitted => ({
+  at,
+  rateLimits: undefined,
+  strict: undefined,
+  fallback: undefined
+})
 
 /** What is reserved for a request until it ends. */
 export interface Reserved extends Admitted {
   /** Ends the request: its actual use replaces what was reserved. Only the first call has an effect. */
   readonly commit: (used: Used) => void
   /** Its name at the store; `undefined` for a reservation that this process counts. */
-  readonly ticket?: string
+  readonly ticket: string | undefined
 }
 
 /** The use of a request that does not count. */
-export const notCounted: Used = { counted: false, tokens: 0 }
+export const notCounted: Used = { counted: false, tokens: 0, cost: undefined }
 
 /**
  * Reserves for the lifetime of a scope, and commits what `used` returns when the scope closes. The finalizer is added before
@@ -227,6 +232,7 @@ export class Reservation implements Reserved {
   readonly at: number
   readonly rateLimits: RateLimits | undefined
   readonly fallback: Fallback | undefined
+  readonly ticket = undefined
 
   constructor(state: CountedState, limits: ReadonlyArray<KeyLimit>, at: number, share: Share, fallback?: Fallback) {
     this.#state = state

@@ -223,7 +223,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
       const most = maxInFlight(current, record)
       const isFull = most !== undefined && state.inFlight >= most
       let stage: Stage | GatewayError = isFull
-        ? { share: noShare, checked }
+        ? { share: noShare, checked, fallback: undefined }
         : firstStage(current, checked, request, now)
       // One stage at most for each window.
       while (!(stage instanceof GatewayError)) {
@@ -263,7 +263,16 @@ export class KeyLimits extends Context.Service<KeyLimits, {
         isKeyId(request.key)
           ? reserveFor(request, true)
           : Effect.sync(() => admittedAt(clock.currentTimeMillisUnsafe())),
-      enter: (key) => reserveFor({ key, promptTokens: () => 0, used: () => notCounted }, false),
+      enter: (key) =>
+        reserveFor({
+          key,
+          promptTokens: () => 0,
+          used: () => notCounted,
+          model: undefined,
+          bounds: undefined,
+          takesFallback: false,
+          entered: undefined
+        }, false),
       usageOf: (ids) =>
         Effect.suspend(() => {
           const current = config.now()

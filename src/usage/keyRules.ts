@@ -5,7 +5,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyRecord } from "../config/keyRecords.ts"
 import { windowNames } from "../config/schema.ts"
 import type { KeyLimit } from "../config/windowLimit.ts"
-import { dearestCost, type MostUsed, promptCost, unpricedTarget } from "../domain/bill.ts"
+import { dearestCost, type MostUsed, promptCost, tokensAlone, unpricedTarget } from "../domain/bill.ts"
 import { formatDecimal } from "../domain/decimal.ts"
 import { withMargin } from "../domain/estimateTokens.ts"
 import { GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
@@ -36,20 +36,20 @@ export interface AdmissionRequest {
   /** The id of its key. Other callers have no limits. */
   readonly key: string
   /** What its model stands for; `undefined` for a request that costs nothing. */
-  readonly model?: Route | undefined
+  readonly model: Route | undefined
   /** Estimates the tokens of its prompt; called only if the key has a limit of tokens or cost. */
   readonly promptTokens: () => number
   /**
    * The most that it uses at each target of a model, or the error of a request without a bound; called only if a limit of tokens or cost is
    * strict. Without it, a request has no output.
    */
-  readonly bounds?: ((model: Route) => ReadonlyArray<Bound> | GatewayError) | undefined
+  readonly bounds: ((model: Route) => ReadonlyArray<Bound> | GatewayError) | undefined
   /** The fallback of a limit may serve it. */
-  readonly takesFallback?: boolean | undefined
+  readonly takesFallback: boolean
   /** Returns what it has used; called once, when its scope closes. */
   readonly used: () => Used
   /** What was reserved when its body began to arrive (`KeyLimits.enter`); admission replaces it. */
-  readonly entered?: Reserved | undefined
+  readonly entered: Reserved | undefined
 }
 
 /** The refusal of a request. */
@@ -158,7 +158,7 @@ export const refuseChoosing = (
 }
 
 /** The share of a request whose key has no such limits. */
-export const noShare: Share = { tokens: 0, cost: 0n }
+export const noShare: Share = { tokens: 0, cost: 0n, strict: undefined }
 
 /** Whether requests have to be bounded: a limit of tokens or cost is strict. */
 const isStrict = ({ cost, strict, tokens }: KeyLimit): boolean =>
@@ -168,7 +168,7 @@ const isStrict = ({ cost, strict, tokens }: KeyLimit): boolean =>
 const promptAlone = ({ targets }: Route, tokens: number): ReadonlyArray<Bound> =>
   targets.map((target) => ({
     target,
-    most: { promptTokens: withMargin(tokens), completionTokens: 0 },
+    most: { ...tokensAlone, promptTokens: withMargin(tokens), completionTokens: 0 },
     tries: 1
   }))
 
@@ -184,7 +184,8 @@ export const shareOf = (
   const promised = promptTokens()
   const share = {
     tokens: promised,
-    cost: withCost && model !== undefined ? promptCost(prices, now, model, promised) : 0n
+    cost: withCost && model !== undefined ? promptCost(prices, now, model, promised) : 0n,
+    strict: undefined
   }
   if (model === undefined || !limits.some(isStrict)) return share
   const found = bounds === undefined ? promptAlone(model, promised) : bounds(model)
@@ -258,7 +259,7 @@ export interface Stage {
   readonly share: Share
   readonly checked: ReadonlyArray<KeyLimit>
   /** What serves it, if not the model that was asked for. */
-  readonly fallback?: Fallback | undefined
+  readonly fallback: Fallback | undefined
 }
 
 /** The first stage of a request: for the model that was asked for, by all limits. */
@@ -269,7 +270,7 @@ export const firstStage = (
   now: number
 ): Stage | GatewayError => {
   const share = shareOf(config, limits, request, now)
-  return share instanceof GatewayError ? share : { share, checked: limits }
+  return share instanceof GatewayError ? share : { share, checked: limits, fallback: undefined }
 }
 
 /**

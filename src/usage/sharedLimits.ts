@@ -286,6 +286,7 @@ export const makeSharedLimits = (
     running.set(key, (running.get(key) ?? 0) + 1)
     changed.add(key)
     return {
+      ticket: undefined,
       ...admittedAt(at),
       commit({ cost = 0n, counted, tokens }) {
         const left = (running.get(key) ?? 1) - 1

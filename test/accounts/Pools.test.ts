@@ -72,7 +72,10 @@ const compare = (first: ReadonlyMap<string, NaiveConfig>, firstLimit: number, op
         outcomes.given.push([id, waiters.get(id)!.slot?.key])
       } else outcomes.refused.set(id, refusal._tag)
     }
-    const waiter = pools.request({ ...asked, request: leaseRequest, now, patience, about: "" }, note)
+    const waiter = pools.request(
+      { preferred: undefined, ...asked, request: leaseRequest, now, patience, about: "" },
+      note
+    )
     if ("_tag" in waiter) return note(waiter)
     waiters.set(id, waiter)
     if (waiter.state === "granted") note(undefined)
@@ -170,6 +173,7 @@ const poolsOf = (slots: Readonly<Record<string, number>>, limit = 100) => {
     runSync(pools.configure(
       new Map(
         Object.entries(slots).map(([name, count]) => [name, {
+          choice: undefined,
           accounts: new Map([[`${name}/a`, name]]),
           limits: { perAccount: count, global: count, queue: 10, direct: 1 },
           disabled: new Set<string>(),
@@ -186,7 +190,10 @@ const poolsOf = (slots: Readonly<Record<string, number>>, limit = 100) => {
       order.push(`${id} ${refusal?._tag ?? granted?.name}`)
     }
     const asked = { request: any, now: 0, patience, about: "", spread: "order" as const, hold: false }
-    const waiter: Waiter<string> | Refusal = pools.request({ pools: names, ...asked, ...options }, note)
+    const waiter: Waiter<string> | Refusal = pools.request(
+      { pools: names, preferred: undefined, ...asked, ...options },
+      note
+    )
     if ("_tag" in waiter) throw new Error(waiter._tag)
     return waiter
   }
@@ -284,7 +291,7 @@ describe("Pools", () => {
     runSync(pools.configure(new Map([["gpu", config("gpu/a")], ["hosted", config("hosted/a", "hosted/b")]]), 9))
     const ask = (names: ReadonlyArray<string>, request: LeaseRequest) =>
       pools.request(
-        { pools: names, request, now: 0, patience, about: "", spread: "order", hold: false },
+        { pools: names, request, now: 0, patience, about: "", spread: "order", hold: false, preferred: undefined },
         () => {}
       ) as Waiter<string>
     ask(["hosted"], { _tag: "Pinned", key: "hosted/b" })
@@ -329,6 +336,7 @@ describe("Pools", () => {
     const pools = new Pools<string>()
     const limits = { perAccount: 1, global: 1, queue: 50_000, direct: 1 }
     const config = (name: string) => ({
+      choice: undefined,
       accounts: new Map([[name, name]]),
       limits,
       disabled: new Set<string>(),
@@ -338,7 +346,7 @@ describe("Pools", () => {
     const order: Array<number> = []
     const ask = (i: number, names: ReadonlyArray<string>) => {
       const waiter = pools.request(
-        { pools: names, request: any, now: 0, patience, about: "", spread: "order", hold: true },
+        { pools: names, request: any, now: 0, patience, about: "", spread: "order", hold: true, preferred: undefined },
         () => {
           order.push(i)
           pools.close(waiter as Waiter<string>)

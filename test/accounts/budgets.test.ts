@@ -33,11 +33,11 @@ describe("budgets of accounts and upstreams", () => {
               shareOf: (_, all) => {
                 const windows = all.filter((each) => each.strict).map((each) => each.window)
                 return windows.length === 0 || strict === undefined
-                  ? share
+                  ? { ...share, strict: undefined }
                   : { ...share, strict: { ...strict, windows } }
               },
-              sharesOf: () => share,
-              used: () => ({ counted: false, tokens: 0 })
+              sharesOf: () => ({ ...share, strict: undefined }),
+              used: () => ({ counted: false, tokens: 0, cost: undefined })
             })
             if (taken instanceof GatewayError) assert.fail(taken.message)
             if ("_tag" in taken) return taken.isOfUpstream ? "upstream" : "account"

@@ -46,5 +46,6 @@ export const toConfig = ({ disabled, enabled, keys, limits }: NaiveConfig): Pool
   accounts: new Map(keys.map((key) => [key, key])),
   limits,
   disabled: new Set(disabled),
-  enabled
+  enabled,
+  choice: undefined
 })

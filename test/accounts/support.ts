@@ -88,7 +88,7 @@ export const buildPool = Effect.fnUntraced(function*(
 })
 
 export const managed = (target?: string): Caller => ({ _tag: "Managed", owner: "key", target })
-export const direct = (token: string): Caller => ({ _tag: "Direct", owner: "direct", token })
+export const direct = (token: string): Caller => ({ _tag: "Direct", owner: "direct", token, isLogin: false })
 export const anywhere: LeaseOptions = { avoid: new Set(), stay: undefined }
 
 export type Pool = Accounts["Service"]

@@ -208,7 +208,10 @@ describe("the account list", () => {
     note: "",
     proxy: undefined,
     organization: undefined,
-    identity: [`user${index}@x.org`, ...(index % 2 === 0 ? [`+861380000${String(index).padStart(4, "0")}`] : [])]
+    identity: [`user${index}@x.org`, ...(index % 2 === 0 ? [`+861380000${String(index).padStart(4, "0")}`] : [])],
+    priority: undefined,
+    weight: undefined,
+    budgets: undefined
   })
   const everything = { page: undefined, page_size: undefined, q: undefined }
 

@@ -94,7 +94,18 @@ const limitsOf = Effect.fnUntraced(function*(nodes: ReadonlyArray<Node>) {
       const scope = yield* Scope.make()
       const used = () => ({ counted: true, tokens, cost })
       const admitted = yield* Effect.exit(
-        Scope.provide(limits.get(node)!.admit({ key: id, promptTokens: () => 1, used }), scope)
+        Scope.provide(
+          limits.get(node)!.admit({
+            key: id,
+            promptTokens: () => 1,
+            used,
+            model: undefined,
+            bounds: undefined,
+            takesFallback: false,
+            entered: undefined
+          }),
+          scope
+        )
       )
       open.push(scope)
       return Exit.isSuccess(admitted)

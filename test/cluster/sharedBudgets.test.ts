@@ -17,8 +17,8 @@ import { idle, poolNode } from "./poolNode.ts"
 import { sentDuring, settledServer } from "./support.ts"
 
 /** A request that reserves 10 tokens, or 40 of strict budgets, and uses 15. */
-const budget = (used: Used = { counted: true, tokens: 15 }): LeaseBudget => {
-  const share = { tokens: 10, cost: 0n }
+const budget = (used: Used = { counted: true, tokens: 15, cost: undefined }): LeaseBudget => {
+  const share = { tokens: 10, cost: 0n, strict: undefined }
   const strict = { tokens: 40, cost: 0n }
   return {
     shareOf: (_, limits) => {
@@ -140,15 +140,15 @@ describe("the budgets of accounts at two nodes", () => {
   it.live("count nothing of a request that has used nothing, and refuse one without a bound", () =>
     Effect.gen(function*() {
       const { pools } = yield* twoNodes({ a: [{ window: "month", requests: 3, tokens: 100, strict: true }] })
-      yield* serve(pools[0], asking({ budget: budget({ counted: false, tokens: 0 }) }))
+      yield* serve(pools[0], asking({ budget: budget({ counted: false, tokens: 0, cost: undefined }) }))
       assert.deepInclude((yield* budgetsOf(pools[1], "a"))[0], {
         requests: { limit: 3, used: 0, remaining: 3 }
       })
       const unbounded: LeaseBudget = {
         ...budget(),
         shareOf: () => gatewayError("invalid_request", "max_tokens: must be set", { param: "max_tokens" }),
-        sharesOf: () => ({ tokens: 10, cost: 0n }),
-        used: () => ({ counted: false, tokens: 0 })
+        sharesOf: () => ({ tokens: 10, cost: 0n, strict: undefined }),
+        used: () => ({ counted: false, tokens: 0, cost: undefined })
       }
       assert.strictEqual(
         yield* errorOf(Effect.scoped(pools[0].lease(managed(), asking({ budget: unbounded })))),

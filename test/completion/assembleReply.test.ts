@@ -22,7 +22,10 @@ const options: AssembleOptions = {
   showReasoning: true,
   addCall: () => true,
   callId: (index) => `call_${index}`,
-  promptTokens: () => 7
+  promptTokens: () => 7,
+  meter: undefined,
+  keepSealed: undefined,
+  keepSeal: undefined
 }
 
 const assemble = (events: ReadonlyArray<UpstreamEvent>, changed: Partial<AssembleOptions> = {}) =>

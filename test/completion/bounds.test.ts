@@ -8,6 +8,7 @@ import { costOf, dearestCost } from "../../src/domain/bill.ts"
 import { type Conversation, noSampling, plainConversation, Text } from "../../src/domain/Conversation.ts"
 import { GatewayError } from "../../src/domain/GatewayError.ts"
 import type { Price } from "../../src/domain/prices.ts"
+import { plainTarget, type Target } from "../../src/domain/routes.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
 import { runs } from "../support/effort.ts"
 
@@ -68,7 +69,15 @@ describe("the dearest cost", () => {
           })
           const tools = [{ names: ["search", "fetch"], calls }]
           assert.isTrue(
-            cost <= dearestCost(price, { promptTokens: prompt, completionTokens: output, tools, tier, words })
+            cost <=
+              dearestCost(price, {
+                promptTokens: prompt,
+                completionTokens: output,
+                tools,
+                tier,
+                words,
+                pieces: undefined
+              })
           )
         }
       ),
@@ -84,7 +93,7 @@ const conversation = (fields: Partial<Conversation> = {}): Conversation => ({
 })
 
 const model = { id: "m", reasoning: "auto", search: false } as const
-const target = { upstream: "up", model, enabled: true }
+const target: Target = { ...plainTarget, upstream: "up", model, enabled: true }
 const entry = { ...model, model: "m" }
 const configOf = (max_tokens?: number) =>
   ({

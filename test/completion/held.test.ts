@@ -20,7 +20,10 @@ const options: AssembleOptions = {
   showReasoning: true,
   addCall: () => true,
   callId,
-  promptTokens: () => 7
+  promptTokens: () => 7,
+  meter: undefined,
+  keepSealed: undefined,
+  keepSeal: undefined
 }
 
 const feed = (machine: ReplyMachine, events: Iterable<UpstreamEvent>): ReadonlyArray<ReplyEvent> => {

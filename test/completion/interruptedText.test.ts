@@ -33,6 +33,9 @@ const assemble = (events: ReadonlyArray<UpstreamEvent>, changed: Partial<Assembl
       addCall: () => true,
       callId,
       promptTokens: () => 1,
+      meter: undefined,
+      keepSealed: undefined,
+      keepSeal: undefined,
       ...changed
     }), [...events, UpstreamFinish("tool_calls")])
 

@@ -160,7 +160,9 @@ describe("finishMachine", () => {
           showReasoning: true,
           addCall: () => left-- > 0,
           callId: (index) => `call${index}`,
-          promptTokens: () => 3
+          promptTokens: () => 3,
+          keepSealed: undefined,
+          keepSeal: undefined
         }), [...parts.flat(), Ending("stop")])
       const ends = events.flatMap((event, i) => event._tag === "Finish" || event._tag === "UsageReported" ? [i] : [])
       assert.deepStrictEqual(ends, [events.length - 2, events.length - 1])

@@ -21,7 +21,10 @@ const options: AssembleOptions = {
   showReasoning: true,
   addCall: () => true,
   callId: (index) => `call_${index}`,
-  promptTokens: () => 7
+  promptTokens: () => 7,
+  meter: undefined,
+  keepSealed: undefined,
+  keepSeal: undefined
 }
 
 /** Pieces of text as a server sends them, each with its number. */

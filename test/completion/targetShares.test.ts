@@ -2,15 +2,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { TargetShares, type Turn } from "../../src/completion/targetShares.ts"
-import type { Target } from "../../src/domain/routes.ts"
+import { plainTarget, type Target } from "../../src/domain/routes.ts"
 import { runs } from "../support/effort.ts"
 
 const targetsOf = (weights: ReadonlyArray<number>): ReadonlyArray<Target> =>
   weights.map((weight, i) => ({
+    ...plainTarget,
     upstream: `u${i}`,
     model: { id: "m", reasoning: true, search: false },
     enabled: true,
-    ...(weight === 1 ? {} : { weight })
+    weight
   }))
 
 const weights = fc.array(fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 1_000 })), {

@@ -72,12 +72,20 @@ describe("facts in the configuration", () => {
   it("of the group model_facts are found by name and by beginning", () => {
     const { model_facts } = decoded({ model_facts: { "Qwen3*": { tools: true }, m: { context_window: 5 } } })
     assert.deepStrictEqual(
-      findNamed(model_facts, { upstream: "default", model: "qwen3:8b" }, (facts) => facts)?.found,
+      findNamed(
+        model_facts,
+        { upstream: "default", model: "qwen3:8b", served: undefined, asked: undefined },
+        (facts) => facts
+      )?.found,
       { tools: true }
     )
-    assert.deepStrictEqual(findNamed(model_facts, { upstream: "default", model: "M" }, (facts) => facts)?.found, {
-      context_window: 5
-    })
+    assert.deepStrictEqual(
+      findNamed(model_facts, { upstream: "default", model: "M", served: undefined, asked: undefined }, (facts) => facts)
+        ?.found,
+      {
+        context_window: 5
+      }
+    )
   })
 
   it("hide a model and a route from lists, and not from requests", () => {

@@ -18,6 +18,8 @@ const unitsOf = (usage: Partial<Usage>) => {
   return units
 }
 
+const preferences = { currency: undefined, preferred: undefined, isUnpriced: false }
+
 describe("the units of a usage", () => {
   it("are parts that add up to the prompt and the completion", () => {
     const count = fc.nat({ max: 1000 })
@@ -164,7 +166,7 @@ describe("a bill", () => {
 
   it("lists tokens, tools and tiers without a price, which cost nothing", () => {
     const price = plainPrice(new Map([["input", 10n ** 9n], ["per_tool_call.maps", 5n]]))
-    const bill = billOf(price, usage, {})
+    const bill = billOf(price, usage, preferences)
     assert.deepStrictEqual(bill.unpriced, [["output", 3], ["per_tool_call.web_search", 2], ["tiers.turbo", 1]])
     assert.strictEqual(bill.cost, 7005n)
     assert.deepStrictEqual(linesOf(price, usage).filter(({ price }) => price === null).map(({ unit }) => unit), [
@@ -174,7 +176,7 @@ describe("a bill", () => {
   })
 
   it("has no cost without a price, and lists every token and call", () => {
-    const { cost, unpriced } = billOf(undefined, usage, {})
+    const { cost, unpriced } = billOf(undefined, usage, preferences)
     assert.isUndefined(cost)
     assert.deepStrictEqual(unpriced.map(([unit]) => unit), [
       "input",
@@ -191,12 +193,12 @@ describe("a bill", () => {
       const { cost, source } = billOf(given, told, options)
       return [cost, source]
     }
-    assert.deepStrictEqual(bills(price, {}), [0n, "server"])
-    assert.deepStrictEqual(bills(price, { currency: "USD" }), [0n, "server"])
-    assert.deepStrictEqual(bills(undefined, { preferred: "prices" }), [0n, "server"])
-    assert.deepStrictEqual(bills(price, { preferred: "prices" }), [7000n, "prices"])
-    assert.deepStrictEqual(bills(price, { currency: "EUR" }), [7000n, "prices"])
-    assert.deepStrictEqual(bills(undefined, { currency: "EUR" }), [undefined, "prices"])
+    assert.deepStrictEqual(bills(price, preferences), [0n, "server"])
+    assert.deepStrictEqual(bills(price, { ...preferences, currency: "USD" }), [0n, "server"])
+    assert.deepStrictEqual(bills(undefined, { ...preferences, preferred: "prices" }), [0n, "server"])
+    assert.deepStrictEqual(bills(price, { ...preferences, preferred: "prices" }), [7000n, "prices"])
+    assert.deepStrictEqual(bills(price, { ...preferences, currency: "EUR" }), [7000n, "prices"])
+    assert.deepStrictEqual(bills(undefined, { ...preferences, currency: "EUR" }), [undefined, "prices"])
   })
 
   it("equals the sum of fractions, rounded once, and so do its lines", () => {

@@ -32,7 +32,9 @@ const setUp = ({ driver = "openai", listed = [], model_facts = {}, models = [] }
       routes: [],
       aliases: new Map(),
       mapping: { fast: "upstream-chat", slow: "upstream-reasoner" },
-      families: false
+      families: false,
+      mapped: undefined,
+      listed: undefined
     }),
     listed
   )

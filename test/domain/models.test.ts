@@ -20,7 +20,9 @@ const config: RouteConfig = {
   routes: [],
   aliases: new Map([["my-model", "upstream-reasoner"], ["gpt-4o", "upstream-chat-search"], ["big", "local-70b"]]),
   mapping: { fast: "upstream-chat", slow: "upstream-reasoner" },
-  families: true
+  families: true,
+  mapped: undefined,
+  listed: undefined
 }
 const sessions = { ...config.upstreams[0]!, driver: "session" }
 const tableOf = (changes: Partial<RouteConfig>) => makeRouteTable({ ...config, ...changes })

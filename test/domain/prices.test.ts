@@ -108,7 +108,7 @@ describe("a table of names", () => {
     const entries = ["near/big", "big", "near/qwen3:70b", "qwen3:70b", "near/b*", "qwen3*", "q*"]
     const table = (names: ReadonlyArray<string>) => makeNameTable(names.map((name) => [name, name] as const))
     const found = (names: ReadonlyArray<string>, upstream: string, model: string, served?: string) =>
-      findNamed(table(names), { upstream, model, served }, (name) => name)
+      findNamed(table(names), { upstream, model, served, asked: undefined }, (name) => name)
     for (const [place, entry] of entries.entries()) {
       assert.deepStrictEqual(found(entries.slice(place), "near", "Big", "Qwen3:70b"), { entry, found: entry })
     }

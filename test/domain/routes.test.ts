@@ -39,6 +39,8 @@ const config = (changes: Partial<RouteConfig>): RouteConfig => ({
   aliases: new Map(),
   mapping,
   families: true,
+  mapped: undefined,
+  listed: undefined,
   ...changes
 })
 
@@ -137,7 +139,9 @@ const configs: fc.Arbitrary<RouteConfig> = fc.record({
     aliases
   ) => new Map(Object.entries(aliases))),
   mapping: fc.record({ fast: fc.constantFrom(...ids), slow: fc.constantFrom(...ids, "smart", "hosted/large") }),
-  families: fc.boolean()
+  families: fc.boolean(),
+  mapped: fc.constant(undefined),
+  listed: fc.constant(undefined)
 })
 const names = fc.oneof(
   fc.constantFrom(

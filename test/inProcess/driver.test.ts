@@ -139,7 +139,8 @@ describe("makeDriver: the usage of a request", () => {
       to: Number.MAX_SAFE_INTEGER,
       by: [],
       only: {},
-      limit: 1
+      limit: 1,
+      labels: undefined
     })
     return measuresOf(totals).prompt_tokens
   })

@@ -13,7 +13,7 @@ const received = "http.server.request.start"
 
 it.live("are answered once the gateway serves them", () =>
   Effect.scoped(Effect.gen(function*() {
-    const { server } = NodeServer({ port: 0, host: "127.0.0.1" })
+    const { server } = NodeServer({ port: 0, host: "127.0.0.1", descriptor: undefined })
     const context = yield* Layer.build(server)
     const { address } = Context.get(context, HttpServer.HttpServer)
     assert(address._tag === "InetAddressV4")

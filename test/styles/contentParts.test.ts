@@ -27,7 +27,13 @@ const byResponses = (part: unknown) =>
       wideInput: true,
       isWarmUp: false,
       stored: new Map(),
-      limits: defaultLimits
+      limits: defaultLimits,
+      bodyVendorFields: undefined,
+      sent: undefined,
+      serverCompacts: false,
+      betas: undefined,
+      readSummary: undefined,
+      compaction: undefined
     })),
     ({ conversation }) => conversation.turns
   )

@@ -35,7 +35,18 @@ describe("function_call of an assistant's message", () => {
   })
 
   it("is its call in the messages of Responses", () => {
-    const options = { wideInput: true, isWarmUp: false, stored: new Map(), limits: defaultLimits }
+    const options = {
+      bodyVendorFields: undefined,
+      wideInput: true,
+      sent: undefined,
+      serverCompacts: false,
+      betas: undefined,
+      stored: new Map(),
+      limits: defaultLimits,
+      readSummary: undefined,
+      compaction: undefined,
+      isWarmUp: false
+    }
     const decoded = runSync(decodeResponse(Schema.decodeUnknownSync(ResponseRequest)(body), options))
     assertCalled(linkCalls(Result.getOrThrow(decoded).conversation).turns)
   })

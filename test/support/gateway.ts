@@ -63,7 +63,7 @@ process.stdin.setMaxListeners(0)
 
 /** Starts a gateway on a free port. It retries without delay. Without an `upstream` group it uses the embedded upstream. */
 export const startGateway = async (config: RawConfig = {}, options: GatewayOptions = {}): Promise<RunningGateway> => {
-  const layer = serveGateway({ port: 0, host: "127.0.0.1" }).pipe(
+  const layer = serveGateway({ port: 0, host: "127.0.0.1", descriptor: undefined }).pipe(
     Layer.provide(Layer.provide(layerAdminEnvironment, Environment.layer)),
     Layer.provide(options.keepsUsage === true ? Layer.provide(UsageStore.layer, Environment.layer) : Layer.empty),
     Layer.provideMerge(

@@ -4,6 +4,7 @@ import type { RawConfig } from "../../src/config/json.ts"
 import type { KeyRecord } from "../../src/config/keyRecords.ts"
 import { windowNames } from "../../src/config/schema.ts"
 import type { KeyLimit, WindowName } from "../../src/config/windowLimit.ts"
+import { tokensAlone } from "../../src/domain/bill.ts"
 import { formatDecimal } from "../../src/domain/decimal.ts"
 import type { Route } from "../../src/domain/routes.ts"
 import type { Bound } from "../../src/usage/keyRules.ts"
@@ -53,7 +54,7 @@ export const rawLimits = (limits: ReadonlyArray<KeyLimit>): ReadonlyArray<RawCon
 export const boundsOf = (tokens: number) => ({ targets }: Route): ReadonlyArray<Bound> =>
   targets.map((target) => ({
     target,
-    most: { promptTokens: tokens, completionTokens: tokens },
+    most: { ...tokensAlone, promptTokens: tokens, completionTokens: tokens },
     tries: 2
   }))
 

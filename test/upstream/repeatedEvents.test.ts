@@ -29,7 +29,7 @@ const openai = (form: Server["form"]): Server => ({
 })
 const messages = (form: Server["form"]): Server => ({ decoder: (Reader) => eventDecoder(Reader), form })
 const responses = (form: Server["form"], passesEvents = false): Server => ({
-  decoder: (Reader) => responsesDecoder({ passesEvents }, Reader),
+  decoder: (Reader) => responsesDecoder({ passesEvents, onThinking: undefined, budget: undefined }, Reader),
   form
 })
 const generate = (form: Server["form"]): Server => ({ decoder: (Reader) => generateDecoder(true, Reader), form })

@@ -105,7 +105,7 @@ const cases: ReadonlyArray<
   ],
   [
     "responses",
-    () => responsesDecoder({}),
+    () => responsesDecoder({ passesEvents: false, onThinking: undefined, budget: undefined }),
     responses(...eventsOf(responseOf([search("completed"), search("completed"), search("failed"), messageItem("Yes")], {
       service_tier: "default",
       usage: { input_tokens: 5, output_tokens: 4, total_tokens: 9, input_tokens_details: { cached_tokens: 0 } }

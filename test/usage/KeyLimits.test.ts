@@ -301,7 +301,7 @@ describe("the limits of keys", () => {
     Effect.gen(function*() {
       yield* TestClock.setTime(noon + 15_000)
       const keyLimits = yield* KeyLimits
-      yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 5 })
+      yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 5, cost: undefined })
       const { error, rateLimits } = yield* refused(keyLimits)
       assert.deepInclude(error, { code: "rate_limit_exceeded", retryAfter: 45 })
       assert.isTrue(error.shouldRetry)
@@ -344,7 +344,7 @@ describe("the limits of keys", () => {
   it.effect("can be exceeded by the tokens of admitted requests; the remaining number is then 0", () =>
     Effect.gen(function*() {
       const keyLimits = yield* KeyLimits
-      yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 1000 })
+      yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 1000, cost: undefined })
       assert.strictEqual((yield* refused(keyLimits)).rateLimits?.tokens?.remaining, 0)
     }).pipe(from(noon, limited("one", { limits: [{ window: "day", tokens: 20 }] }))))
 
@@ -399,7 +399,7 @@ describe("the limits of keys", () => {
     Effect.gen(function*() {
       const config = yield* ConfigStore
       const keyLimits = yield* KeyLimits
-      for (let i = 0; i < 100; i++) yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 10 })
+      for (let i = 0; i < 100; i++) yield* (yield* ask(keyLimits)).end({ counted: true, tokens: 10, cost: undefined })
       yield* config.update((raw) =>
         Effect.succeed({ ...raw, ...limited("one", { limits: [{ window: "day", requests: 100 }] }) })
       )
@@ -434,13 +434,13 @@ describe("the limits of keys", () => {
         Effect.gen(function*() {
           const keyLimits = yield* KeyLimits
           const [running, ended] = [yield* ask(keyLimits), yield* ask(keyLimits)]
-          yield* ended.end({ counted: true, tokens: 5 })
+          yield* ended.end({ counted: true, tokens: 5, cost: undefined })
           for (const offset of [jump, 0, -jump, 0]) {
             clock.offset = offset
             if (dayOf(noon + offset) === dayOf(noon)) yield* refused(keyLimits)
             else yield* (yield* ask(keyLimits)).end(nothingUsed)
           }
-          yield* running.end({ counted: true, tokens: 7 })
+          yield* running.end({ counted: true, tokens: 7, cost: undefined })
           yield* refused(keyLimits)
           const [usage] = yield* keyLimits.usageOf([ids[0]!])
           assert.deepInclude(usage?.windows.find(({ window }) => window === "day"), { requests: 2, tokens: 12 })

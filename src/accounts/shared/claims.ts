@@ -63,7 +63,7 @@ export interface ClaimTarget {
   readonly pool: string
   readonly request: string
   /** What the request may use of budgets there (`budgets.lua`); absent without budgets. */
-  readonly share?: ReadonlyArray<number> | undefined
+  readonly share: ReadonlyArray<number> | undefined
 }
 
 /** What a claim asks for. */

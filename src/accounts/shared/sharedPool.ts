@@ -258,7 +258,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
         memory: options.memory?.isContinued === true ? options.memory.key() : "",
         isServed: (pool) => isServed(pool, options)
       })
-      if (caller._tag === "Direct") return Effect.succeed(claim(upstreams.map((pool) => ({ pool, request: "D" }))))
+      if (caller._tag === "Direct") {
+        return Effect.succeed(claim(upstreams.map((pool) => ({ pool, request: "D", share: undefined }))))
+      }
       if (caller.target !== undefined) {
         const [account, ...others] = accountsNamed(account_table, caller.target)
         if (others.length > 0) return Effect.fail(ambiguousAccount(account_table, caller))

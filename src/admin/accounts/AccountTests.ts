@@ -141,7 +141,10 @@ export class AccountTests extends Context.Service<AccountTests, {
         showReasoning: model.reasoning !== false,
         addCall: () => budget.addCall(),
         callId: (index) => `call_${index}`,
-        promptTokens: () => estimateConversation(conversation)
+        promptTokens: () => estimateConversation(conversation),
+        meter: undefined,
+        keepSealed: undefined,
+        keepSeal: undefined
       })
       const fold = foldReply()
       const events: Array<ReplyEvent> = []

@@ -245,7 +245,7 @@ export const chunkDecoder = (
     const reported = usageIn(value, choice)
     tier = value["service_tier"] ?? tier
     const usage = reported !== undefined
-      ? usageOf(reported, { tier })
+      ? usageOf(reported, { tier, toolCalls: undefined })
       : lastUsage === undefined
       ? timingsUsage(value)
       : undefined

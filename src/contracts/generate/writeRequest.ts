@@ -104,7 +104,7 @@ const generationConfig = (
 export interface RequestOptions {
   readonly model: ThinkingModel
   readonly own: SentVendorFields
-  readonly history?: HistoryReasoning | undefined
+  readonly history: HistoryReasoning | undefined
 }
 
 /** The request of a conversation, as an object to send. */

@@ -42,7 +42,7 @@ const amountOf = ({ budget, effort, mode }: Thinking, hasLevels: boolean): JsonF
 export interface ThinkingModel {
   readonly model: UpstreamModel
   readonly name: string
-  readonly words?: ThinkingWords | undefined
+  readonly words: ThinkingWords | undefined
 }
 
 /**

@@ -25,14 +25,16 @@ export const defaultMaxTokens = 8_192
 
 /** How a model is asked. */
 export interface ModelOptions {
-  readonly thinking?: ThinkingWords | undefined
+  readonly thinking: ThinkingWords | undefined
   /** The limit of output if the caller has none. */
-  readonly maxTokens?: number | undefined
+  readonly maxTokens: number | undefined
   /** How prompts are marked; without it none is. */
-  readonly marks?: MarkOptions | undefined
+  readonly marks: MarkOptions | undefined
   /** Tells which of the caller's own fields of the request are sent. Default: all. */
-  readonly sends?: ((name: string) => boolean) | undefined
+  readonly sends: ((name: string) => boolean) | undefined
 }
+
+const plainOptions: ModelOptions = { thinking: undefined, maxTokens: undefined, marks: undefined, sends: undefined }
 
 const sent = (fields: JsonFields, sends: ((name: string) => boolean) | undefined): JsonFields =>
   sends === undefined || Object.keys(fields).every(sends)
@@ -210,7 +212,7 @@ const isThinking = (thinking: Json): boolean =>
 export function* messagesRequest(
   model: string,
   conversation: Conversation,
-  options: ModelOptions = {},
+  options: ModelOptions = plainOptions,
   isWhole = false
 ): Cooperative<string> {
   const { fields: unmarked, maxTokens, thinks } = yield* say(model, conversation, options)
@@ -244,7 +246,7 @@ const notCounted: ReadonlySet<string> = new Set([
 export function* countRequest(
   model: string,
   conversation: Conversation,
-  options: ModelOptions = {}
+  options: ModelOptions = plainOptions
 ): Cooperative<string> {
   const { fields } = yield* say(model, conversation, options)
   return JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([name]) => !notCounted.has(name))))

@@ -17,7 +17,7 @@ export const responses = {
   facts: responsesFacts,
   request: familyOf(ResponseRequest, { name: "responses", vendor: "responses", open: true, fields: responsesFields }),
   writeRequest: responsesRequest,
-  readReply: (form: EventOptions = {}) => eventDecoder(form),
+  readReply: (form?: EventOptions) => eventDecoder(form),
   readError: httpErrorFacts,
   isError
 } satisfies Contract

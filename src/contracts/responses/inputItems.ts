@@ -107,9 +107,9 @@ const callItem = ({ arguments: args, id, name }: CallPart): JsonFields => ({
 
 /** How the thinking of earlier turns goes back. */
 export interface HistoryOptions {
-  readonly history?: HistoryReasoning | undefined
+  readonly history: HistoryReasoning | undefined
   /** The server sends its models' thinking itself, and so reads it too. */
-  readonly readsThinking?: boolean | undefined
+  readonly readsThinking: boolean
 }
 
 const thinkingItem = (text: string): JsonFields => ({

@@ -12,7 +12,7 @@ import { isFields } from "../../domain/replyExtras.ts"
 /** What of a request the server can read. */
 export interface PlainOptions {
   /** True for a seal that the server cannot open. Without it, no seal can be opened. */
-  readonly isForeign?: ((seal: string) => boolean) | undefined
+  readonly isForeign: ((seal: string) => boolean) | undefined
   /** The server reads thinking that has no seal. */
   readonly readsThinking: boolean
 }

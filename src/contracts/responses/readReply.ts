@@ -34,12 +34,14 @@ import { eventsOf, lastTypeOf } from "./eventsOf.ts"
 /** How the events of a reply are read. */
 export interface EventOptions {
   /** The caller speaks the contract: the events pass as they are. */
-  readonly passesEvents?: boolean
+  readonly passesEvents: boolean
   /** Called when the server sends the thinking itself, and not only summaries. */
-  readonly onThinking?: () => void
+  readonly onThinking: (() => void) | undefined
   /** Learns what the server states of the account's quota. */
-  readonly budget?: { statedQuota: unknown }
+  readonly budget: { statedQuota: unknown } | undefined
 }
+
+const plainEvents: EventOptions = { passesEvents: false, onThinking: undefined, budget: undefined }
 
 /** An item in progress. */
 interface Item {
@@ -549,5 +551,5 @@ class EventDecoder implements ChunkDecoder {
 }
 
 /** Starts a decoder of one reply. */
-export const eventDecoder = (options: EventOptions = {}, Reader = RepeatedEvents): ChunkDecoder =>
+export const eventDecoder = (options: EventOptions = plainEvents, Reader = RepeatedEvents): ChunkDecoder =>
   new EventDecoder(options, Reader)

@@ -33,13 +33,13 @@ export interface RenderOptions {
   /** The clock's milliseconds. */
   readonly now: () => number
   /** Receives the response in progress as JSON text, and its id, before its first frames are rendered. */
-  readonly begun?: (body: string, id: string) => void
+  readonly begun: ((body: string, id: string) => void) | undefined
   /**
    * Receives the final response object as JSON text, before the frames that contain it are rendered, and the ids of items that a server made.
    */
   readonly finalized: (body: string, id: string, serversItems?: ReadonlyArray<string>, isHeld?: boolean) => void
   /** The seal of a compaction that is the first item of the output; asked for once, when the reply starts. */
-  readonly compaction?: (() => string | undefined) | undefined
+  readonly compaction: (() => string | undefined) | undefined
 }
 
 const echoTool = (tool: Tool): (typeof ResponseEcho.Type)["tools"][number] => {
@@ -126,7 +126,7 @@ export interface ResponseState {
   readonly text: string
   readonly usage: Usage | undefined
   /** The server's own service tier. */
-  readonly serviceTier?: string | undefined
+  readonly serviceTier: string | undefined
 }
 
 /** Why a reply that has ended so is incomplete. */
@@ -178,5 +178,6 @@ export const inProgressText = (info: ResponseInfo): string =>
     incomplete: null,
     output: [],
     text: "",
-    usage: undefined
+    usage: undefined,
+    serviceTier: undefined
   })

@@ -156,7 +156,7 @@ export const makeSeals = (
 
   /** The conversation without thinking that has no seal. */
   const unthinking = (conversation: Conversation): PlainConversation | undefined => {
-    if (isNative(conversation)) return plainOf(conversation, { readsThinking: false })
+    if (isNative(conversation)) return plainOf(conversation, { readsThinking: false, isForeign: undefined })
     const rest = thoughtless(conversation)
     return rest === undefined ? undefined : { conversation: rest, left: [] }
   }
@@ -170,7 +170,7 @@ export const makeSeals = (
   ): RepeatedConversation | undefined => {
     const readsThinking = thinking.isRead(model, now)
     if (refusesSeal(failure) && !isPlain) {
-      const plain = plainOf(conversation, { readsThinking })
+      const plain = plainOf(conversation, { readsThinking, isForeign: undefined })
       if (plain !== undefined) return { ...plain, taken: nothing }
     }
     // What the caller itself sends of thinking is its own, unless the gateway has changed it.

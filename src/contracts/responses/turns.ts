@@ -16,8 +16,8 @@ import { type Said, vendorItem } from "./vendorItems.ts"
 export interface PlacedItem {
   readonly item: Item
   readonly field: string
-  /** The item as it was sent, or as a server wrote it, with fields that no Schema has. Absent for an item that the gateway made. */
-  readonly sent?: Json
+  /** The item as it was sent, or as a server wrote it, with fields that no Schema has. `undefined` for an item that the gateway made. */
+  readonly sent: Json | undefined
 }
 
 /** The text of a reasoning item: its content, else its summary. */
@@ -26,7 +26,7 @@ const reasoningText = ({ content, summary }: Extract<Item, { readonly type: "rea
 
 interface OpenTurn {
   readonly role: Role
-  readonly name?: string
+  readonly name: string | undefined
   readonly parts: Array<Part>
   readonly field: string
   hasText: boolean
@@ -53,13 +53,13 @@ class TurnCollector {
   }
 
   add(role: Role, parts: ReadonlyArray<Part>, name?: string | null): OpenTurn {
-    const turn = {
+    const turn: OpenTurn = {
       role,
       parts: [...parts],
       field: this.field,
       hasText: false,
       hasCall: false,
-      ...(name ? { name } : {})
+      name: name ? name : undefined
     }
     this.turns.push(turn)
     return turn

@@ -14,7 +14,7 @@ import {
 } from "../../domain/Conversation.ts"
 import { isRecord, type Json, type JsonFields } from "../../domain/json.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { messagesOf, type ToolMode } from "../shared/chatMessages.ts"
+import { allHistory, messagesOf, type ToolMode } from "../shared/chatMessages.ts"
 import { effortOf } from "../shared/chatThinking.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../shared/fieldPolicy.ts"
 import type { ThinkingWords } from "../shared/serverThinking.ts"
@@ -47,7 +47,7 @@ export interface ModelOptions extends HistoryOptions {
   /** The server gets the caller's own request, with all kinds of tools and items. */
   readonly speaks: boolean
   readonly tools: ToolMode
-  readonly words?: ThinkingWords | undefined
+  readonly words: ThinkingWords | undefined
   /** The server is asked for its thinking in a form that it reads again. */
   readonly seals: boolean
   /** Whether the model's thinking is shown; `auto`: if the caller asks for it. */
@@ -168,7 +168,9 @@ const textFields = ({ output, serverFields = {} }: Conversation): JsonFields | u
 /** Tools that a prompt declares are not declared in a field, and a call in it needs no such item. */
 function* inputFor(conversation: Conversation, options: ModelOptions): Cooperative<Input> {
   return options.tools === "prompt"
-    ? itemsOfMessages(yield* messagesOf(conversation, "prompt", { sends: () => false, wantsSignatures: false }, {}))
+    ? itemsOfMessages(
+      yield* messagesOf(conversation, "prompt", { sends: () => false, wantsSignatures: false }, allHistory)
+    )
     : yield* inputOf(conversation, options)
 }
 

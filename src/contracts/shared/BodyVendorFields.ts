@@ -13,7 +13,7 @@ export interface Note {
   /** The field, or the kind of a whole element. */
   readonly name: string
   /** The reason why the request fails where the field is not sent. */
-  readonly required?: string | undefined
+  readonly required: string | undefined
 }
 
 /** The vendor fields of one element, while the body is walked. */
@@ -72,7 +72,9 @@ export class BodyVendorFields {
   noteWhole(path: string): boolean {
     const entry = this.#entries.get(path)
     if (entry?.whole === undefined) return false
-    if (!entry.notes.some((note) => note.path === "")) entry.notes.push({ path: "", name: entry.whole })
+    if (!entry.notes.some((note) => note.path === "")) {
+      entry.notes.push({ path: "", name: entry.whole, required: undefined })
+    }
     return true
   }
 

@@ -91,9 +91,12 @@ const thinkingIn = (turn: Turn): ReadonlyArray<ReasoningPart> => {
 
 /** How earlier turns go back. */
 export interface HistoryOptions {
-  readonly history?: HistoryReasoning | undefined
-  readonly names?: ReasoningNames | undefined
+  readonly history: HistoryReasoning | undefined
+  readonly names: ReasoningNames | undefined
 }
+
+/** All of them go back. */
+export const allHistory: HistoryOptions = { history: undefined, names: undefined }
 
 /** What the server gets of the vendor's own. */
 export interface SentFields {

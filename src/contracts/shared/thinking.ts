@@ -31,26 +31,33 @@ type ServerWord = typeof thinkingWords[number]
 
 /** One way in which a request says it, as far as it does. */
 export interface Said {
-  readonly on?: boolean | undefined
-  readonly effort?: string | undefined
-  readonly budget?: number | undefined
+  readonly on: boolean | undefined
+  readonly effort: string | undefined
+  readonly budget: number | undefined
   /** Path of the field, if it is the vendor's. */
-  readonly field?: string | undefined
+  readonly field: string | undefined
 }
+
+/** A way in which a request says nothing of it. */
+const nothingSaid: Said = { on: undefined, effort: undefined, budget: undefined, field: undefined }
 
 /** What an effort says: `none` is no thinking. */
 export const effortSaid = (effort: string | null | undefined, field?: string): Said =>
-  !effort ? {} : effort.toLowerCase() === "none" ? { on: false, field } : { on: true, effort, field }
+  !effort
+    ? nothingSaid
+    : effort.toLowerCase() === "none"
+    ? { ...nothingSaid, on: false, field }
+    : { ...nothingSaid, on: true, effort, field }
 
 /** What a budget says: 0 is no thinking, a negative one leaves the amount to the model. */
 export const budgetSaid = (budget: number | null | undefined, field?: string): Said =>
   budget === undefined || budget === null
-    ? {}
+    ? nothingSaid
     : budget > 0
-    ? { on: true, budget, field }
+    ? { ...nothingSaid, on: true, budget, field }
     : budget === 0
-    ? { on: false, field }
-    : { field }
+    ? { ...nothingSaid, on: false, field }
+    : { ...nothingSaid, field }
 
 const asText = (value: unknown): string | undefined => typeof value === "string" ? value : undefined
 const asNumber = (value: unknown): number | undefined => typeof value === "number" ? value : undefined
@@ -59,10 +66,10 @@ const asFlag = (value: unknown): boolean | undefined => typeof value === "boolea
 /** What `{ type, budget_tokens }` says. */
 export const typeSaid = (type: string | undefined, budget: number | null | undefined, field?: string): Said =>
   type === "disabled"
-    ? { on: false, field }
+    ? { ...nothingSaid, on: false, field }
     : type === "enabled"
-    ? { on: true, budget: budget ?? undefined, field }
-    : {}
+    ? { ...nothingSaid, on: true, budget: budget ?? undefined, field }
+    : nothingSaid
 
 const wordSaid = (name: ServerWord, value: unknown): ReadonlyArray<Said> => {
   switch (name) {
@@ -71,7 +78,7 @@ const wordSaid = (name: ServerWord, value: unknown): ReadonlyArray<Said> => {
     case "reasoning":
       return isRecord(value)
         ? [
-          { on: asFlag(value["enabled"]) },
+          { ...nothingSaid, on: asFlag(value["enabled"]) },
           effortSaid(asText(value["effort"])),
           budgetSaid(asNumber(value["max_tokens"]))
         ]
@@ -79,16 +86,16 @@ const wordSaid = (name: ServerWord, value: unknown): ReadonlyArray<Said> => {
     case "thinking":
       return isRecord(value)
         ? [typeSaid(asText(value["type"]), asNumber(value["budget_tokens"]))]
-        : [{ on: asFlag(value) }]
+        : [{ ...nothingSaid, on: asFlag(value) }]
     case "enable_thinking":
-      return [{ on: asFlag(value) }]
+      return [{ ...nothingSaid, on: asFlag(value) }]
     case "thinking_budget":
       return [budgetSaid(asNumber(value))]
     case "think":
-      return [{ on: asFlag(value) }, effortSaid(asText(value))]
+      return [{ ...nothingSaid, on: asFlag(value) }, effortSaid(asText(value))]
     case "chat_template_kwargs":
       return isRecord(value)
-        ? [{ on: asFlag(value["enable_thinking"]) }, { on: asFlag(value["thinking"]) }]
+        ? [{ ...nothingSaid, on: asFlag(value["enable_thinking"]) }, { ...nothingSaid, on: asFlag(value["thinking"]) }]
         : []
   }
 }

@@ -74,7 +74,7 @@ const read = (usage: JsonRecord, paths: ReadonlyArray<Path>): number | undefined
   return undefined
 }
 
-const nothingBeside: BesideUsage = {}
+const nothingBeside: BesideUsage = { tier: undefined, toolCalls: undefined }
 
 /** The usage of a chunk, wherever the server puts it. */
 export const usageIn = (chunk: JsonRecord, choice: unknown): JsonRecord | undefined => {
@@ -86,8 +86,8 @@ export const usageIn = (chunk: JsonRecord, choice: unknown): JsonRecord | undefi
 
 /** What a reply says beside its usage: its service tier, and calls of the vendor's tools. */
 interface BesideUsage {
-  readonly tier?: unknown
-  readonly toolCalls?: UsageDetails["toolCalls"]
+  readonly tier: unknown
+  readonly toolCalls: UsageDetails["toolCalls"]
 }
 
 /** The parts of a usage beside plain tokens; `undefined` without any, for which nothing is made. */

@@ -22,7 +22,7 @@ function* readMark(context: Context): Reading<string> {
 
 export const mistral: Form = {
   name: "[TOOL_CALLS]",
-  opening: { at: "bracket", claims: (word, next) => word === "TOOL_CALLS" && next === CLOSE_BRACKET },
+  opening: { at: "bracket", claims: (word, next) => word === "TOOL_CALLS" && next === CLOSE_BRACKET, keys: undefined },
   markers: {},
   bound: 512,
   *read(context) {

@@ -143,7 +143,11 @@ export function* readAnyCalls(context: Context, begin: number, closers?: Readonl
 
 export const pythonic: Form = {
   name: "pythonic",
-  opening: { at: "bracket", claims: (word, next, tools) => next === OPEN_PARENTHESIS && tools.has(word) },
+  opening: {
+    at: "bracket",
+    claims: (word, next, tools) => next === OPEN_PARENTHESIS && tools.has(word),
+    keys: undefined
+  },
   markers: {},
   bound: 512,
   *read(context, _, word) {

@@ -185,7 +185,7 @@ export const RelayedHandlers = groupRoutes(
               const started = Effect.map(opening, (reply) => ({ ...reply, events: reply.bytes }))
               return streamReply(started, render, undefined, deadlines, current.config.request_timeouts.client * 1000)
             },
-            { bounds }
+            { bounds, takesFallback: false }
           )
         })
       })

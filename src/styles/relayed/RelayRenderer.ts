@@ -220,7 +220,8 @@ export class RelayRenderer implements ReplyRenderer<Uint8Array, Frame> {
       const { cachedTokens = 0, completionTokens = 0, details, promptTokens = 0, reasoningTokens = 0 } = usageOf(
         usage,
         {
-          tier
+          tier,
+          toolCalls: undefined
         }
       )
       this.details = details ?? this.details

@@ -2,6 +2,7 @@
  * The most that a relayed request can use, which strict limits of keys reserve.
  */
 import { parseJson } from "../../contracts/shared/json.ts"
+import { tokensAlone } from "../../domain/bill.ts"
 import { withMargin } from "../../domain/estimateTokens.ts"
 import { GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
@@ -68,6 +69,6 @@ export const relayedBounds = (
     )
   }
   const per_query = Math.max(1, Math.ceil(Array.isArray(documents) ? documents.length / documentsOfQuery : 1))
-  const most = { promptTokens: withMargin(promptTokens), completionTokens, pieces: { per_query } }
+  const most = { ...tokensAlone, promptTokens: withMargin(promptTokens), completionTokens, pieces: { per_query } }
   return targets.map((target) => ({ target, most, tries: 1 }))
 }

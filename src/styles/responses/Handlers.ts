@@ -107,7 +107,9 @@ export const ResponsesHandlers = groupRoutes(
       stored,
       limits: config.limits,
       readSummary,
-      isWarmUp: false
+      isWarmUp: false,
+      serverCompacts: false,
+      compaction: undefined
     })
 
     return {
@@ -192,7 +194,7 @@ export const ResponsesHandlers = groupRoutes(
             served = items
             heldBy = isHeld ? maker : undefined
           }
-          const { frames } = responseFrames(info, { now, finalized, compaction: compaction?.seal })
+          const { frames } = responseFrames(info, { now, finalized, compaction: compaction?.seal, begun: undefined })
           for (const event of events) frames.push(event, [])
           const response = jsonText(final)
           if (!keep) return Effect.succeed(response)

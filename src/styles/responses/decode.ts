@@ -75,7 +75,7 @@ export function* decodeResponse(
   const { compaction, readSummary } = options
   const { items, taken } = yield* requestItems(request, options, faults, slice)
   const asked = yield* askedCompaction(request, items, faults, slice)
-  const all = compaction === undefined ? items : [...items, { item: compaction, field: "input" }]
+  const all = compaction === undefined ? items : [...items, { item: compaction, field: "input", sent: undefined }]
   const unread: Array<string> = []
   const opened = yield* openedItems(all, readSummary, { noteIgnored: (path) => unread.push(path) }, slice)
   const lists = [{ tools: request.tools ?? [], field: "tools" }, ...(yield* loadedTools(items, faults, slice))]
@@ -108,7 +108,7 @@ export function* decodeResponse(
           stored: options.stored,
           isRewritten: opened.length !== items.length || opened.some((placed, i) => placed !== items[i]),
           readsCalls: asked !== "now" && !request.prompt && readsCalls(lists),
-          serverCompacts: options.serverCompacts === true
+          serverCompacts: options.serverCompacts
         }),
         untranslated: { paths: faults.ignored, refused: faults.elsewhere }
       })

@@ -20,22 +20,22 @@ import { type KnownResponse, StoredItems } from "./storedItems.ts"
 /** What the decoder needs beside the request. */
 export interface DecodeOptions {
   /** The vendor fields of the body. */
-  readonly bodyVendorFields?: BodyVendorFields | undefined
+  readonly bodyVendorFields: BodyVendorFields | undefined
   /** True when `input` is accepted beside `messages` (`compat.wide_input_strict_output`). */
   readonly wideInput: boolean
   /** The body as it was parsed, if a server may get it so. */
-  readonly sent?: JsonRecord | undefined
+  readonly sent: JsonRecord | undefined
   /** Every target is such a server, which is asked for the compactions of the request. */
-  readonly serverCompacts?: boolean | undefined
+  readonly serverCompacts: boolean
   /** A header of the request that such a server gets too. */
-  readonly betas?: string | undefined
+  readonly betas: string | undefined
   /** The stored responses among `storedReferences` of the request, by id. */
   readonly stored: ReadonlyMap<string, StoredResponse>
   readonly limits: Limits
   /** The summary in the seal of a compaction; Without it no gateway's compaction can be read. */
-  readonly readSummary?: ReadsSummary
+  readonly readSummary: ReadsSummary | undefined
   /** A compaction of the request's conversation that was made meanwhile: its last item. */
-  readonly compaction?: Item | undefined
+  readonly compaction: Item | undefined
   /** The request warms a connection up: no server gets its conversation, which later turns may begin. */
   readonly isWarmUp: boolean
 }
@@ -163,7 +163,7 @@ function* placedItems(
   for (const [i, message] of (messages ?? []).entries()) {
     for (const item of messageItems(message)) {
       if (slice.add(1)) yield slice.end()
-      items.push({ item, field: `messages[${i}]` })
+      items.push({ item, field: `messages[${i}]`, sent: undefined })
     }
   }
   if (input === undefined || input === null) return items
@@ -173,7 +173,7 @@ function* placedItems(
     if (slice.add(1)) yield slice.end()
     const field = Array.isArray(input) ? `input[${i}]` : "input"
     if (typeof item === "string") {
-      items.push({ item: { type: "message", role: "user", content: item }, field })
+      items.push({ item: { type: "message", role: "user", content: item }, field, sent: undefined })
     } else if (isReference(item)) {
       const found = yield* stored.find(item.id, previous)
       if (found === undefined) {
@@ -184,7 +184,7 @@ function* placedItems(
       items.push({ ...found, field })
     } else {
       const own = written[i]
-      items.push(own === undefined ? { item, field } : { item, field, sent: own })
+      items.push({ item, field, sent: own })
     }
   }
   return items

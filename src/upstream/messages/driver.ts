@@ -76,7 +76,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
     return yield* countBy(client, request, {
       model,
       path: "/v1/messages/count_tokens",
-      body: yield* startCooperatively(countRequest(model.name, conversation, options)),
+      body: yield* startCooperatively(countRequest(model.name, conversation, { ...options, marks: undefined })),
       headers: headersFor(conversation, messages.id),
       field: "input_tokens"
     })

@@ -9,7 +9,12 @@ describe("Blanks before a text", () => {
   it("are read one time each, however many come", () => {
     const blanks = 2_000
     let body = ""
-    const { frames } = responseFrames(info, { now: () => 9000, finalized: (text) => body = text })
+    const { frames } = responseFrames(info, {
+      now: () => 9000,
+      finalized: (text) => body = text,
+      begun: undefined,
+      compaction: undefined
+    })
     const trim = vi.spyOn(String.prototype, "trim")
     for (let i = 0; i < blanks; i++) frames.push(Reply.TextDelta("\n"), [])
     frames.push(Reply.TextDelta("x"), [])

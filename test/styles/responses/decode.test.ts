@@ -37,7 +37,13 @@ const send = (body: unknown, around: Around = {}): Promise<Result.Result<Decoded
           wideInput: around.wideInput ?? true,
           isWarmUp: around.isWarmUp ?? false,
           stored: known,
-          limits: defaultLimits
+          limits: defaultLimits,
+          bodyVendorFields: undefined,
+          sent: undefined,
+          serverCompacts: false,
+          betas: undefined,
+          readSummary: undefined,
+          compaction: undefined
         }))
       )
     }),

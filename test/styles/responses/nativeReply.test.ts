@@ -22,7 +22,7 @@ const callText = `<tool_call>{"name":"f","arguments":{"a":1}}</tool_call>`
 
 /** What a caller gets of the server's events. */
 const shown = (sent: ReadonlyArray<Fields>, hasTools: boolean) => {
-  const decoder = eventDecoder({ passesEvents: true })
+  const decoder = eventDecoder({ passesEvents: true, onThinking: undefined, budget: undefined })
   let count = 0
   const assembly = assembleReply({
     sieve: hasTools ? sieve({ tools, callId: () => `call_text_${count++}` }) : undefined,
@@ -33,10 +33,18 @@ const shown = (sent: ReadonlyArray<Fields>, hasTools: boolean) => {
     showReasoning: true,
     addCall: () => true,
     callId: (index) => `call_made_${index}`,
-    promptTokens: () => 7
+    promptTokens: () => 7,
+    meter: undefined,
+    keepSealed: undefined,
+    keepSeal: undefined
   })
   let body = ""
-  const { frames } = responseFrames(info, { now: () => 9_000, finalized: (text) => body = text })
+  const { frames } = responseFrames(info, {
+    now: () => 9_000,
+    finalized: (text) => body = text,
+    begun: undefined,
+    compaction: undefined
+  })
   const out: Array<string> = []
   const upstream: Array<UpstreamEvent> = []
   const events: Array<ReplyEvent> = []

@@ -39,7 +39,8 @@ const render = (events: ReadonlyArray<ReplyEvent>, then?: (renderer: ReturnType<
   assert.isAtMost(bodies.length, 1, "a response is finalized once")
   return { frames: out.join(""), body: bodies[0] ?? "" }
 }
-const start = (finalized: (body: string) => void) => responseFrames(info, { now: () => 9000, finalized })
+const start = (finalized: (body: string) => void) =>
+  responseFrames(info, { now: () => 9000, finalized, begun: undefined, compaction: undefined })
 
 const strict = { onExcessProperty: "error" } as const
 const object = (body: string) => Schema.decodeUnknownSync(ResponseObject)(JSON.parse(body), strict)

@@ -16,7 +16,14 @@ import { renderCall } from "../../../src/sieve/history.ts"
 const server = { words: undefined, policy: "pass" } as const
 
 const chatRequest = (model: string, conversation: Conversation, tools: ToolMode) => ({
-  body: runSync(RequestBody.chatRequest(model, conversation, { ...server, tools }, false)),
+  body: runSync(
+    RequestBody.chatRequest(model, conversation, {
+      history: undefined,
+      names: undefined,
+      ...server,
+      tools
+    }, false)
+  ),
   stop: RequestBody.sentStop(tools, conversation)
 })
 

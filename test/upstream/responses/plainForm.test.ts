@@ -79,7 +79,7 @@ const isFar = (seal: string) => seal.startsWith("far")
 describe("the plain form", () => {
   it("has no seal and no id of the conversation, and all of its words, calls and results in their order", () => {
     holds((fields) => {
-      const plain = plainForm(fields, { readsThinking: false })?.fields ?? fields
+      const plain = plainForm(fields, { readsThinking: false, isForeign: undefined })?.fields ?? fields
       assert.deepStrictEqual(valuesOf("encrypted_content", plain), [])
       const ids = new Set(valuesOf("id", fields))
       assert.deepStrictEqual(valuesOf("id", plain).filter((id) => ids.has(id)), [])
@@ -89,7 +89,7 @@ describe("the plain form", () => {
 
   it("names each seal once, by its place", () => {
     holds((fields) => {
-      const { left } = plainForm(fields, { readsThinking: true }) ?? { left: [] }
+      const { left } = plainForm(fields, { readsThinking: true, isForeign: undefined }) ?? { left: [] }
       const paths = left.map(({ index, path }) => `${index}${path}`).filter((path) =>
         path.endsWith("encrypted_content")
       )
@@ -101,7 +101,7 @@ describe("the plain form", () => {
 
   it("keeps thinking that has words for a server that reads it", () => {
     holds((fields) => {
-      const plain = plainForm(fields, { readsThinking: true })?.fields ?? fields
+      const plain = plainForm(fields, { readsThinking: true, isForeign: undefined })?.fields ?? fields
       assert.deepStrictEqual(wordsIn(inputOf(plain)), wordsIn(inputOf(fields)))
     })
   })
@@ -114,7 +114,7 @@ describe("the plain form", () => {
         const requests = idOf(items, "mcp_approval_request", "id")
         return idOf(items, "mcp_approval_response", "approval_request_id").map((id) => requests.indexOf(id))
       }
-      const plain = plainForm(fields, { readsThinking: false })?.fields ?? fields
+      const plain = plainForm(fields, { readsThinking: false, isForeign: undefined })?.fields ?? fields
       assert.deepStrictEqual(pairs(inputOf(plain)), pairs(inputOf(fields)))
     })
   })
@@ -139,17 +139,25 @@ describe("the plain form", () => {
 
   it("does not exist where nothing has to go", () => {
     holds((fields) => {
-      const again = plainForm(plainForm(fields, { readsThinking: false })?.fields ?? fields, { readsThinking: false })
+      const again = plainForm(plainForm(fields, { readsThinking: false, isForeign: undefined })?.fields ?? fields, {
+        readsThinking: false,
+        isForeign: undefined
+      })
       assert.deepStrictEqual(again?.left ?? [], [])
     })
-    assert.isUndefined(plainForm({ input: "Hi" }, { readsThinking: false }))
-    assert.isUndefined(plainForm({ input: [{ role: "user", content: "Hi" }] }, { readsThinking: false }))
+    assert.isUndefined(plainForm({ input: "Hi" }, { readsThinking: false, isForeign: undefined }))
+    assert.isUndefined(
+      plainForm({ input: [{ role: "user", content: "Hi" }] }, { readsThinking: false, isForeign: undefined })
+    )
   })
 
   it("has no response that it continues", () => {
-    assert.deepStrictEqual(plainForm({ input: "Hi", previous_response_id: "r" }, { readsThinking: false }), {
-      fields: { input: "Hi" },
-      left: []
-    })
+    assert.deepStrictEqual(
+      plainForm({ input: "Hi", previous_response_id: "r" }, { readsThinking: false, isForeign: undefined }),
+      {
+        fields: { input: "Hi" },
+        left: []
+      }
+    )
   })
 })

@@ -45,7 +45,7 @@ export interface Deployment {
   /** The lowest ones are asked first; those with equal ones evenly, or by their weights. */
   readonly order: number
   /** Its share among those with an equal order; absent for that of its upstream. */
-  readonly weight?: number | undefined
+  readonly weight: number | undefined
   /** Prices per token, in the form of `readPrices`. */
   readonly costs: RawConfig | undefined
 }

@@ -156,7 +156,16 @@ class CliProxyApi {
       if (excluded.some((pattern) => matches(pattern, normalizeModelName(name)))) continue
       const fields = this.#facts(model)
       for (const asked of this.#namesOf(name, prefix)) {
-        this.draft.deploy({ upstream, name: asked, model: own, fields, info: undefined, order: 0, costs: undefined })
+        this.draft.deploy({
+          upstream,
+          name: asked,
+          model: own,
+          fields,
+          info: undefined,
+          order: 0,
+          costs: undefined,
+          weight: undefined
+        })
       }
       // The reply has the name that the caller asked for.
       model.take("force-mapping")

@@ -62,7 +62,7 @@ function* keptItems(items: ReadonlyArray<PlacedItem>, slice: Slice): Cooperative
     if (room < leastKept || !isOfUser(item)) continue
     const text = cutTo(userText(item), room)
     room -= text.length
-    if (text !== "") kept.push({ field, item: message("user", text) })
+    if (text !== "") kept.push({ field, item: message("user", text), sent: undefined })
   }
   return kept.reverse()
 }
@@ -70,7 +70,7 @@ function* keptItems(items: ReadonlyArray<PlacedItem>, slice: Slice): Cooperative
 /** The texts of the user's messages that a compacted conversation begins with, in their order. */
 export function* keptTexts(items: ReadonlyArray<Item>): Cooperative<ReadonlyArray<string>> {
   const slice = new Slice()
-  const placed = yield* mapCooperatively(slice, items, (item) => ({ item, field: "input" }))
+  const placed = yield* mapCooperatively(slice, items, (item) => ({ item, field: "input", sent: undefined }))
   return (yield* keptItems(placed, slice)).flatMap(({ item }) => isOfUser(item) ? [userText(item)] : [])
 }
 
@@ -108,7 +108,8 @@ export function* openedItems(
     else newest = opened.length
     opened.push({
       field,
-      item: summary === undefined ? message("developer", unreadable) : message("user", summaryMessage(summary))
+      item: summary === undefined ? message("developer", unreadable) : message("user", summaryMessage(summary)),
+      sent: undefined
     })
   }
   if (newest === undefined || items.slice(0, newest).every(({ item }) => isMessage(item))) return opened

@@ -13,7 +13,8 @@ export const emptyText = (info: ResponseInfo, completedAt: number): string =>
     incomplete: null,
     output: [],
     text: "",
-    usage: undefined
+    usage: undefined,
+    serviceTier: undefined
   })
 
 const frame = (type: string, sequence: number, fields: string): string =>

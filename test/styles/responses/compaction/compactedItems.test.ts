@@ -11,7 +11,7 @@ const user = (content: string): Item => ({ type: "message", role: "user", conten
 
 const call: Item = { type: "function_call", name: "f", call_id: "c" }
 
-const placed = (items: ReadonlyArray<Item>) => items.map((item, i) => ({ item, field: `input[${i}]` }))
+const placed = (items: ReadonlyArray<Item>) => items.map((item, i) => ({ item, field: `input[${i}]`, sent: undefined }))
 
 /** The items after compactions are opened; a seal says what follows its first five characters. */
 const opened = (items: ReadonlyArray<Item>) =>
