@@ -309,7 +309,7 @@ interface Placed {
   readonly from: number
 }
 
-/** The conversation with tools that the contract accepts: their names, also in the choice and in calls, and their schemas. */
+/** The conversation with tools that the contract accepts: their schemas, and their names in declarations, in the choice and in calls. */
 export const withAcceptedTools = (
   conversation: Conversation,
   { needsProperties, toolNames }: Pick<Limits, "needsProperties" | "toolNames">

@@ -73,6 +73,7 @@ export const serveResponses = (client: ServerClient, settings: ServerSettings): 
   return {
     contract: models.speaks ? responses.id : undefined,
     sends: {
+      contract: responses.id,
       sampling: (name, _, conversation) => sendsParameter(name, isNative(conversation)),
       leastOutput: leastOutputTokens,
       thinking: (model, said) => saysThinking(said, models.thinkingOf(model)),
