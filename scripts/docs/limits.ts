@@ -15,6 +15,8 @@ const word = ({ characters, first, most }: WordLimit): string =>
     first === characters ? "" : `the first ${code(`[${first}]`)}`
   ].filter((text) => text !== "").join(", ") || "any"
 
+const spelled = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
 const count = (most: number | undefined): string =>
   most === undefined ? "any number" : most === 0 ? "none" : String(most)
 
@@ -32,7 +34,8 @@ const rows: ReadonlyArray<readonly [what: string, of: (limits: Limits) => string
   ["texts of one request for embeddings", ({ texts }) => count(texts)],
   [
     "parameters that exclude each other",
-    ({ exclusive }) => exclusive.map(([sent, other]) => `${code(sent)} before ${code(other)}`).join(", ")
+    ({ exclusive }) =>
+      exclusive.map(([sent, other]) => `${code(spelled(sent))} before ${code(spelled(other))}`).join(", ") || "none"
   ],
   ["a schema without `properties`", ({ needsProperties }) => needsProperties ? "gets an empty list" : "accepted"],
   ["the first turn", ({ history }) => history.begins === "anyhow" ? "any" : history.begins],

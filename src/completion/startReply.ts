@@ -30,7 +30,7 @@ import { reminder } from "../sieve/declaration.ts"
 import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
-import type { Driver } from "../upstream/Upstream.ts"
+import { askedBy, type Driver } from "../upstream/Upstream.ts"
 import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
 import { cacheName } from "./conversationKey.ts"
 import { noteIgnored, replyPath } from "./ignored.ts"
@@ -97,10 +97,12 @@ const withReminder = (conversation: Conversation): Conversation => ({
 })
 
 /** The client's names of tools, by those of the server; `undefined` if they are the same. */
-const namesBack = (conversation: Conversation, { contract }: Driver): ReadonlyMap<string, string> | undefined =>
-  contract === undefined || isWholeFor(conversation, contract)
+const namesBack = (conversation: Conversation, driver: Driver): ReadonlyMap<string, string> | undefined => {
+  const contract = askedBy(driver)
+  return contract === undefined || isWholeFor(conversation, driver.contract)
     ? undefined
     : clientNames(conversation, contracts[contract].facts.limits)
+}
 
 /** True if a chunk reports the prompt's tokens. */
 const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>

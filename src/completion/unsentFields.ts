@@ -13,7 +13,7 @@ import type { VendorInputs } from "../domain/Embeddings.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import { isWholeFor } from "../domain/VendorFields.ts"
-import { type Driver, type Sends, sendsNothing } from "../upstream/Upstream.ts"
+import { askedBy, type Driver, type Sends, sendsNothing } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
@@ -140,17 +140,18 @@ export const noteUnsentFields = (
 /** Notes how the history that the server gets differs. Returns the error if nothing is left of it. */
 const noteRepairs = (
   conversation: Conversation,
-  { contract }: Driver,
+  driver: Driver,
   { stats, style }: Request
 ): GatewayError | undefined => {
+  const contract = askedBy(driver)
   if (contract === undefined) return undefined
-  const { found, isEmpty } = contracts[contract].facts.repairs(conversation)
+  const isWhole = isWholeFor(conversation, driver.contract)
+  const { found, isEmpty } = contracts[contract].facts.repairs(conversation, isWhole)
   const { turns: field } = wordsOf(style)
   const { places } = conversation
-  const isOwn = isWholeFor(conversation, contract)
   if (isEmpty) return invalidRequest(`${field}: has nothing for the model to read`, field)
   for (const { turn, what } of found) {
-    const place = places === undefined || isOwn ? `${field}[${turn}]` : places[turn] ?? field
+    const place = places === undefined || isWhole ? `${field}[${turn}]` : places[turn] ?? field
     noteIgnored(stats, `${place}: ${what}`)
   }
   return undefined

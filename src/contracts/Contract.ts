@@ -74,8 +74,11 @@ export interface ContractFacts {
   readonly words: RequestWords
   /** What it accepts of a request; requests for its servers are brought within. */
   readonly limits: Limits
-  /** How a conversation for a server of the contract differs from what its caller wrote, because the contract refuses that. */
-  readonly repairs: (conversation: Conversation) => Repairs
+  /**
+   * How a conversation for a server of the contract differs from what its caller wrote, because the contract refuses that. `isWhole`: the server gets the
+   * caller's own request.
+   */
+  readonly repairs: (conversation: Conversation, isWhole: boolean) => Repairs
   /** A client of the contract gets every field of an OpenAI-compatible server's reply. Otherwise, those that have a place in its own. */
   readonly shows: ShownPlaces | "all"
   /** Servers of the contract leave out a count of 0, so that a count of the prompt says how much came from a cache. */

@@ -179,6 +179,11 @@ export interface CountRequest {
 
 /** What a driver sends of what callers ask for. The gateway substitutes the rest, or `x-gateway-ignored` lists it. */
 export interface Sends {
+  /**
+   * The contract in which the server is asked, even where it does not get requests of the contract as they were written; `undefined` if it is
+   * the driver's.
+   */
+  readonly contract: FamilyName | undefined
   /** True for a sampling parameter that the server gets. */
   readonly sampling: (name: keyof Sampling, model: UpstreamModel, conversation: Conversation) => boolean
   /**
@@ -203,6 +208,7 @@ export interface Sends {
 
 /** What a driver sends that has only its own contract. */
 export const sendsNothing: Sends = {
+  contract: undefined,
   sampling: () => false,
   stop: () => false,
   leastOutput: undefined,
@@ -239,6 +245,10 @@ export interface SpeaksContracts {
   /** Learns what `choose` depends on, in bounded time. */
   readonly prepare: (token: string | undefined, now: number) => Effect.Effect<void>
 }
+
+/** The contract in which a driver's server is asked. */
+export const askedBy = ({ contract, sends }: Pick<Driver, "contract" | "sends">): FamilyName | undefined =>
+  contract ?? sends.contract
 
 /** What of a driver is its contract's own. A server with several contracts has one for each. */
 export type ServedContract = Pick<Driver, "contract" | "sends" | "complete" | "capabilities">

@@ -104,13 +104,13 @@ const generationConfig = (
 export interface RequestOptions {
   readonly model: ThinkingModel
   readonly own: SentVendorFields
-  readonly history: HistoryReasoning | undefined
+  readonly history: HistoryReasoning
 }
 
 /** The request of a conversation, as an object to send. */
 export function* generateRequest(
   said: Conversation,
-  { history = "all", model, own }: RequestOptions
+  { history, model, own }: RequestOptions
 ): Cooperative<JsonFields> {
   const valid = yield* validHistory(said, generateLimits)
   // Tools that their caller has declared in this contract go as they are.

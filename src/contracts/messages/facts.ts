@@ -17,7 +17,7 @@ export const messagesLimits: Limits = {
   callIds: wordLimit(64, "a-zA-Z0-9_-"),
   toolNames: wordLimit(128, "a-zA-Z0-9_-"),
   stopSequences: undefined,
-  texts: undefined,
+  texts: 0,
   exclusive: [["temperature", "topP"]],
   needsProperties: false,
   history: { joinsTurns: true, begins: "with the user", uniqueIds: "in all turns", refusedTexts: "blank" }

@@ -16,7 +16,7 @@ export const responsesLimits: Limits = {
   callIds: wordLimit(64, ""),
   toolNames: wordLimit(64, "a-zA-Z0-9_-"),
   stopSequences: 0,
-  texts: undefined,
+  texts: 0,
   exclusive: [],
   needsProperties: true,
   history: { joinsTurns: true, begins: "anyhow", uniqueIds: "in all turns", refusedTexts: "none" }
@@ -71,8 +71,7 @@ export const responsesFacts: ContractFacts = {
     paths: new Map([["verbosity", "text.verbosity"], ["logprobs", "include"]])
   },
   limits: responsesLimits,
-  repairs: (conversation) =>
-    isWholeFor(conversation, name) ? itemRepairs(conversation, responsesLimits) : repairs(conversation),
+  repairs: (conversation, isWhole) => isWhole ? itemRepairs(conversation, responsesLimits) : repairs(conversation),
   shows: { chunk: { service_tier: true }, choice: shownLogprobs, message: shownInMessage },
   leavesZeroOut: false,
   keptReasoning: (item) => ({ _tag: "Item", item }),

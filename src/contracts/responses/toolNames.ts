@@ -2,6 +2,7 @@
  * The names under which the tools of a request are declared. An upstream knows only functions, so a tool of a namespace and a tool
  * of the vendor's own kinds need a name that no other tool of the request has. The renderer maps a call back by this name.
  */
+import { hash } from "../shared/hash.ts"
 import type { ClientToolType } from "./clientTools.ts"
 
 /** A function or custom tool. */
@@ -29,13 +30,6 @@ export type CallTargets = ReadonlyMap<string, CallTarget>
 
 /** The longest name of a function, in characters: the vendors' limit. */
 const longestName = 64
-
-/** FNV-1a, in 8 hex digits. */
-const hash = (text: string): string => {
-  let value = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193)
-  return (value >>> 0).toString(16).padStart(8, "0")
-}
 
 /** Joins a namespace and a name to a function's name. A name that is too long ends with a hash of the whole. */
 const joined = (namespace: string, name: string): string => {

@@ -1,12 +1,10 @@
 /** What a contract accepts: the limits of its names, ids and counts, and the order of its histories. */
-import * as Hash from "effect/Hash"
 import type { Sampling } from "../../domain/Conversation.ts"
 import type { FamilyName } from "../names.ts"
+import { longHash } from "./hash.ts"
 
 /** Characters of a hash at the end of a changed word, with the mark before them. */
 const hashLength = 17
-
-const hexOf = (hash: number): string => (hash >>> 0).toString(16).padStart(8, "0")
 
 /** Names of tools, or ids of calls. */
 export interface WordLimit {
@@ -34,8 +32,7 @@ export const wordLimit = (most: number | undefined, characters: string, first = 
       if (fits(word)) return word
       const clean = other === undefined ? word : word.replace(other, "_")
       const head = begins.test(clean) ? clean : `_${clean}`
-      const hash = hexOf(Hash.string(word)) + hexOf(Hash.string(`${word} again`))
-      return `${head.slice(0, (most ?? Infinity) - hashLength)}_${hash}`
+      return `${head.slice(0, (most ?? Infinity) - hashLength)}_${longHash(word)}`
     }
   }
 }
@@ -60,7 +57,7 @@ export interface Limits {
   readonly toolNames: WordLimit
   /** Stop sequences at most; the gateway applies the others. `undefined` for any number. */
   readonly stopSequences: number | undefined
-  /** Texts in one request for embeddings at most; `undefined` where the contract has none or no limit. */
+  /** Texts in one request for embeddings at most; 0 where the contract has no embeddings; `undefined` for any number. */
   readonly texts: number | undefined
   /** Sampling parameters of which a request may have the first alone. */
   readonly exclusive: ReadonlyArray<readonly [sent: keyof Sampling, other: keyof Sampling]>

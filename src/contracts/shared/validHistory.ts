@@ -311,7 +311,7 @@ interface Placed {
   readonly from: number
 }
 
-/** The conversation with tools that the contract accepts: their names, in the choice and in calls too, and their schemas. */
+/** The conversation with tools that the contract accepts: their schemas, and their names in declarations, in the choice and in calls. */
 export const withAcceptedTools = (
   conversation: Conversation,
   { needsProperties, toolNames }: Pick<Limits, "needsProperties" | "toolNames">

@@ -74,6 +74,7 @@ export const serveResponses = (client: ServerClient, settings: ServerSettings): 
     contract: models.speaks ? responses.id : undefined,
     sends: {
       ...sendsNothing,
+      contract: responses.id,
       sampling: (name, _, conversation) => sendsParameter(name, isNative(conversation)),
       leastOutput: leastOutputTokens,
       thinking: (model, said) => saysThinking(said, models.thinkingOf(model)),

@@ -8,7 +8,6 @@ import * as Scope from "effect/Scope"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import type { MessageId } from "../../contracts/session/readReply.ts"
 import { renderPrompt } from "../../contracts/session/writeRequest.ts"
-import { wellFormed } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { Exchanges } from "../Exchange.ts"
 import type { CompletionReply, CompletionRequest, Credential, Driver } from "../Upstream.ts"
@@ -98,14 +97,14 @@ export const makeCompletions = (
       return messageId === undefined ? Effect.void : stop(credential, sessionId, messageId)
     })
     const begin = (prompt: string) => {
-      const body = wellFormed(JSON.stringify({
+      const body = JSON.stringify({
         chat_session_id: sessionId,
         parent_message_id: null,
         prompt,
         ref_file_ids: [],
         thinking_enabled: model.reasoning === true,
         search_enabled: model.search
-      }))
+      })
       const call = { path: "chat/completion", phase: "completion", body, token } as const
       return Effect.map(
         openRound(request, sessionId, call, rounds.begun),

@@ -13,6 +13,7 @@ const user = (...parts: ReadonlyArray<object>) => ({ role: "user", parts })
 const model = (...parts: ReadonlyArray<object>) => ({ role: "model", parts })
 
 const weather = { functionCall: { id: "c1", name: "get_weather", args: { city: "Oslo" } } }
+const signed = { ...weather, thoughtSignature: "skip_thought_signature_validator" }
 const answered = { functionResponse: { id: "c1", name: "get_weather", response: { output: "Rain" } } }
 const declared = [{
   functionDeclarations: [{ name: "get_weather", description: "W", parametersJsonSchema: citySchema }]
@@ -62,7 +63,7 @@ export const generate: MatrixDriver = {
       systemInstruction: { parts: [{ text: "Be brief." }] },
       contents: [user({ text: "A" }, { text: "B" }), model({ text: "C" }), user({ text: "D" })]
     },
-    "a loop of tools": { contents: [user({ text: "Go" }), model(weather), user(answered)], tools: declared },
+    "a loop of tools": { contents: [user({ text: "Go" }), model(signed), user(answered)], tools: declared },
     "tools that must not be called": {
       contents: [user({ text: "Go" })],
       tools: declared,
@@ -227,9 +228,15 @@ export const generate: MatrixDriver = {
       },
       arrives: {
         contents: [
-          model({ functionCall: { id: "c1", name: "get_weather", args: { arguments: "Oslo" } } }),
+          user({ text: "[The beginning of this conversation is missing.]" }),
+          model({ ...signed, functionCall: { ...weather.functionCall, args: { arguments: "Oslo" } } }),
           user(answered, { text: "So?" })
         ]
+      },
+      ignored: {
+        chat: "messages[0]: the user's first turn is missing",
+        responses: "input[0]: the user's first turn is missing",
+        messages: "messages[0]: the user's first turn is missing"
       }
     }
   ]

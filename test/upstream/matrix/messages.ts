@@ -81,7 +81,8 @@ const requests: ReadonlyArray<RequestRow> = [
         ]
       }
     },
-    arrives: { messages: [{ role: "user", content: [textBlock("A"), textBlock("B")] }] }
+    arrives: { messages: [{ role: "user", content: [textBlock("A"), textBlock("B")] }] },
+    ignored: { chat: "messages[1]: empty turn" }
   },
   {
     name: "a system message in the midst",
@@ -131,19 +132,20 @@ const requests: ReadonlyArray<RequestRow> = [
           role: "assistant",
           content: [
             { type: "tool_use", id: "call_1", name: "f", input: { city: "Oslo" } },
-            { type: "tool_use", id: "call_2", name: "f", input: {} }
+            { type: "tool_use", id: "call_2_b4635841ce1a1a7d", name: "f", input: {} }
           ]
         },
         {
           role: "user",
           content: [
             { type: "tool_result", tool_use_id: "call_1", content: "sunny" },
-            { type: "tool_result", tool_use_id: "call_2", content: "rain" },
+            { type: "tool_result", tool_use_id: "call_2_b4635841ce1a1a7d", content: "rain" },
             textBlock("Go on.")
           ]
         }
       ]
-    }
+    },
+    ignored: { chat: "messages[4]: result apart from its call" }
   },
   {
     name: "a forced tool, one at a time",
@@ -179,8 +181,11 @@ const requests: ReadonlyArray<RequestRow> = [
         generationConfig: { temperature: 1.7, topP: 0.5, seed: 3, frequencyPenalty: 0.1, maxOutputTokens: 9 }
       }
     },
-    arrives: { temperature: 1, top_p: 0.5, max_tokens: 9 },
-    ignored: { chat: "seed,frequency_penalty", generate: "generationConfig.seed,generationConfig.frequencyPenalty" }
+    arrives: { temperature: 1, max_tokens: 9 },
+    ignored: {
+      chat: "top_p,seed,frequency_penalty",
+      generate: "generationConfig.topP,generationConfig.seed,generationConfig.frequencyPenalty"
+    }
   },
   {
     name: "the limit of the model's entry, with thinking beside it",

@@ -134,7 +134,7 @@ export const openai: MatrixDriver = {
         role: "user",
         content: [
           { type: "image_url", image_url: { url: picture } },
-          { type: "file", file: { file_data: pdf } },
+          { type: "file", file: { file_data: pdf, filename: "file.pdf" } },
           { type: "image_url", image_url: { url: "https://x.test/a.png" } }
         ]
       }]

@@ -124,7 +124,7 @@ export const responses: MatrixDriver = {
     "pictures and a document": {
       input: [user([
         { type: "input_image", image_url: picture },
-        { type: "input_file", file_data: pdf },
+        { type: "input_file", file_data: pdf, filename: "file.pdf" },
         { type: "input_image", image_url: "https://x.test/a.png" }
       ])]
     }

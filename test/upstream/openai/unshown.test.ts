@@ -181,7 +181,7 @@ describe("what a server says in every chunk", () => {
 describe("the server's word for the end of a reply", () => {
   it.each([false, true])("is named if no table has it (streamed: %s)", async (stream) => {
     server.answer(() => ({ pieces: [frames(chunk({ content: "Hello" }), chunk({}, "word of the future"), "[DONE]")] }))
-    const named = "reply.finish:word?of?the?future"
+    const named = "reply.finish:word of the future"
     const { header, record, text } = await ask("chat", stream)
     assert.deepStrictEqual([header, record], [stream ? [] : [named], [named]])
     assert.include(text, `"finish_reason":"length"`)
