@@ -132,7 +132,11 @@ const lease = async (accounts: number, isBudgeted = false): Promise<number> => {
     const leased = service.lease(caller, options)
     const once = Effect.scoped(
       isBudgeted
-        ? Effect.tap(leased, ({ account, quotas }) => Effect.sync(() => quotas!.seen(account, limits, "upstream-chat")))
+        ? Effect.tap(
+          leased,
+          ({ account, quotas }) =>
+            Effect.sync(() => quotas!.seen(account, limits, "upstream-chat", undefined, undefined))
+        )
         : leased
     )
     let best = Number.POSITIVE_INFINITY

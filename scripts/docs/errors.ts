@@ -1,5 +1,5 @@
 /** The error reference: what happened, who has to act, and what to do, for each code and for each kind of upstream failure. */
-import { rules } from "../../src/domain/classifyUpstreamFailure.ts"
+import { rules } from "../../src/domain/failureRules.ts"
 import { faultOf } from "../../src/domain/fault.ts"
 import { type ErrorCode, errorTable } from "../../src/domain/GatewayError.ts"
 import { adviceTexts, causeNames } from "../../src/web/texts/advice.ts"

@@ -5,7 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { AccountHealth } from "../domain/classifyUpstreamFailure.ts"
+import type { AccountHealth } from "../domain/failureRules.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
 import type { QuotaWindow } from "../domain/quota.ts"

@@ -8,7 +8,7 @@
  * A request with no other target goes to a cooled upstream all the same; its failure does not lengthen the time, since only the probe
  * shows whether the upstream works again.
  */
-import type { FailureClass } from "../domain/classifyUpstreamFailure.ts"
+import type { FailureClass } from "../domain/FailureClass.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { jitter } from "./backOff.ts"
 

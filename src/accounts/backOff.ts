@@ -3,7 +3,8 @@
  *
  * Pure: randomness is an argument. Rule: behaviour "The pool", health.
  */
-import { type AccountHealth, longestRetryAfter } from "../domain/classifyUpstreamFailure.ts"
+import { longestRetryAfter } from "../domain/classifyUpstreamFailure.ts"
+import type { AccountHealth } from "../domain/failureRules.ts"
 import { triedAfter } from "../domain/statedTime.ts"
 
 /** The reason for an account without a key, whose server asks for one. */

@@ -56,7 +56,7 @@ export class Quotas {
     accountOf: (key: string) => PooledAccount | undefined,
     config: () => GatewayConfig,
     now: () => number,
-    notices?: Notices
+    notices: Notices | undefined
   ) {
     this.#accountOf = accountOf
     this.#config = config
@@ -79,8 +79,8 @@ export class Quotas {
     key: string | undefined,
     headers: Readonly<Record<string, string>> | undefined,
     model: string,
-    failure?: UpstreamFailure,
-    event?: unknown
+    failure: UpstreamFailure | undefined,
+    event: unknown
   ): QuotaSeen {
     const body = failure?.body
     if (key === undefined || (headers === undefined && body === undefined && event === undefined)) return nothingSeen

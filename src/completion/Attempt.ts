@@ -8,13 +8,9 @@ import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
 import { isDirect, type ModelLimits, type Preference, type Stickiness, type TurnMemory } from "../accounts/Lease.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
-import {
-  type Classification,
-  classify,
-  isOfModel,
-  plainContext,
-  refusesRequest
-} from "../domain/classifyUpstreamFailure.ts"
+import { type Classification, classify, isOfModel } from "../domain/classifyUpstreamFailure.ts"
+import { refusesRequest } from "../domain/failureReasons.ts"
+import { plainContext } from "../domain/failureRules.ts"
 import type { Windows } from "../domain/fits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { limitHeadersOf } from "../domain/limitHeaders.ts"

@@ -2,7 +2,8 @@
  * A rehearsed request: some of its targets fail as if they had no connection, for this request alone. Nothing is sent to them, and their
  * health, cooling, quotas and usage do not see it.
  */
-import { type Classification, classify, type FailureContext, plainContext } from "../domain/classifyUpstreamFailure.ts"
+import { type Classification, classify } from "../domain/classifyUpstreamFailure.ts"
+import { type FailureContext, plainContext } from "../domain/failureRules.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { type Target, targetName } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"

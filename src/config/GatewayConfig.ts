@@ -13,7 +13,7 @@ import type { NameTable } from "../domain/nameTable.ts"
 import type { AlsoOn } from "../domain/nextTry.ts"
 import type { NoticeType } from "../domain/notices.ts"
 import type { PriceTable } from "../domain/prices.ts"
-import type { RouteOptions, RouteTable, WrittenTarget } from "../domain/routes.ts"
+import type { Listing, RouteOptions, RouteTable, WrittenTarget } from "../domain/routes.ts"
 import type { Account, AccountTable } from "./Account.ts"
 import type { RawConfig } from "./json.ts"
 import type { KeyRecords } from "./keyRecords.ts"
@@ -76,7 +76,7 @@ export interface AuthConfig {
 }
 
 /** An entry of `upstream.models`: the id for callers, and the name on the upstream's server. */
-export interface ConfiguredModel extends Model {
+export interface ConfiguredModel extends Model, Partial<Pick<Listing, "facts" | "hidden">> {
   readonly model: string
   /** The words in which the server reads whether and how much to think. */
   readonly thinking?: "effort" | "template" | "budget" | "none"
@@ -84,12 +84,6 @@ export interface ConfiguredModel extends Model {
   readonly max_tokens?: number
   /** The contract of the model, in place of its upstream's. */
   readonly contract?: ServingContract
-  /** False for a model that takes no pictures. */
-  readonly images?: boolean
-  /** The facts that the entry says. */
-  readonly facts?: ModelFacts
-  /** True for a model that is in no list. */
-  readonly hidden?: boolean
 }
 
 /** The time limits of a whole request, over all its tries. The file has them in `upstream.timeouts`. Seconds. */

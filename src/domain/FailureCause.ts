@@ -2,7 +2,7 @@
  * The network's reason for a failed exchange with the upstream. Operators see it in the log and in captures; callers see only its class.
  */
 import * as Schema from "effect/Schema"
-import { redactMessage, shorten } from "./redact.ts"
+import { redactMessage } from "./redact.ts"
 
 /** A cause. It contains neither credentials nor an account's identity. */
 export const FailureCause = Schema.Struct({
@@ -31,7 +31,7 @@ export const FailureCause = Schema.Struct({
 export type FailureCause = typeof FailureCause.Type
 
 /** The most characters of an excerpt. */
-const longestExcerpt = 200
+export const longestExcerpt = 200
 
 /** How deep wrapped errors are searched. */
 const deepest = 5
@@ -57,26 +57,6 @@ export const excerptOf = (text: string, secrets: ReadonlyArray<string> = []): st
   const plain = text.slice(0, 4_000).replace(/<(?:style|script)\b[^]*?(?:<\/(?:style|script)>|$)/gi, " ")
     .replace(/<[^>]{0,500}>/g, " ")
   return (redactMessage(plain, secrets) ?? "").slice(0, longestExcerpt)
-}
-
-/** A cause with the status and the message of the server, without the `secrets`; `undefined` without any of these. */
-export const causeWith = (
-  { advice, cause, message, status }: {
-    readonly cause?: FailureCause
-    readonly status?: number
-    readonly message?: string
-    readonly advice?: string
-  },
-  secrets: ReadonlyArray<string> = []
-): FailureCause | undefined => {
-  const words = redactMessage(message, secrets)
-  if (cause === undefined && status === undefined && words === undefined && advice === undefined) return undefined
-  return {
-    ...status === undefined ? {} : { status },
-    ...cause,
-    ...words === undefined ? {} : { message: shorten(words, longestExcerpt) },
-    ...advice === undefined ? {} : { setting: advice }
-  }
 }
 
 const classes: ReadonlyArray<readonly [pattern: RegExp, words: string]> = [

@@ -1,5 +1,5 @@
 /**
- * The classes of upstream failures, of which `classifyUpstreamFailure.ts` has the rules.
+ * The classes of upstream failures, of which `failureRules.ts` has the rules.
  */
 
 /** The classes of failures. */

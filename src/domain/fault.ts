@@ -1,7 +1,7 @@
 /**
  * Who has to act on the error of a request, as one table over error codes and the classes of upstream failures.
  */
-import type { FailureClass } from "./classifyUpstreamFailure.ts"
+import type { FailureClass } from "./FailureClass.ts"
 import type { ErrorCode } from "./GatewayError.ts"
 
 /**

@@ -5,7 +5,8 @@
  * were not tried yet come first, in order; after them the tries go round, but not to a target that failed for good. A prompt that is too long
  * for a known window goes to the next target with a larger one.
  */
-import type { Classification, FailureClass } from "./classifyUpstreamFailure.ts"
+import type { Classification } from "./classifyUpstreamFailure.ts"
+import type { FailureClass } from "./FailureClass.ts"
 import type { Windows } from "./fits.ts"
 import { changedError, type GatewayError } from "./GatewayError.ts"
 import { triedAfter } from "./statedTime.ts"

@@ -36,28 +36,42 @@ import { planDecoder } from "./planDecoder.ts"
 import { encodingFault, receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
 import { CurrentRequest } from "./RequestContext.ts"
 
-/** Options of one kind of body. */
-export interface BodyOptions {
-  /** A limit in bytes below `body_bytes`, such as for bodies that are read before authentication. */
-  readonly limit?: number
+/** How bodies of one kind are read. */
+interface BodyRules {
+  /** A limit in bytes below `body_bytes`, such as for bodies that are read before authentication; `undefined` without one. */
+  readonly limit: number | undefined
   /** An empty body means an empty object. */
-  readonly mayBeEmpty?: boolean
+  readonly mayBeEmpty: boolean
   /** Returns an error for a body before it is decoded. */
-  readonly refuse?: (body: unknown) => Cooperative<GatewayError | undefined>
+  readonly refuse: ((body: unknown) => Cooperative<GatewayError | undefined>) | undefined
   /** Converts a body to the form that the Schema describes. */
-  readonly normalize?: (body: unknown) => Cooperative<unknown>
+  readonly normalize: ((body: unknown) => Cooperative<unknown>) | undefined
   /** The request has its text too. */
-  readonly keepsText?: boolean
+  readonly keepsText: boolean
   /** The request has its body as it was parsed too. */
-  readonly keepsSent?: boolean
+  readonly keepsSent: boolean
   /**
    * The vendor's contract, whose table says what becomes of fields that the Schema does not read. The fields that its Schema marks count
    * against the limits, and the prompt's bytes are held.
    */
-  readonly family?: Family
-  /** Returns the vendor's request within a body; by default the body itself. */
-  readonly requestIn?: (body: unknown) => unknown
+  readonly family: Family | undefined
+  /** Returns the vendor's request within a body, which may be the body itself. */
+  readonly requestIn: (body: unknown) => unknown
 }
+
+const plainRules: BodyRules = {
+  limit: undefined,
+  mayBeEmpty: false,
+  refuse: undefined,
+  normalize: undefined,
+  keepsText: false,
+  keepsSent: false,
+  family: undefined,
+  requestIn: (body) => body
+}
+
+/** The rules that differ from those of a plain body. */
+export type BodyOptions = Partial<BodyRules>
 
 /** A request as it was read. */
 export interface ReadRequest<A> {
@@ -173,20 +187,12 @@ const withBody = <A>(
   })
 }
 
-const itself = (body: unknown): unknown => body
-
 /** Makes a reader of one kind of request. Build it once, not per request. */
-export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options: BodyOptions = {}) => {
-  const {
-    family,
-    keepsSent = false,
-    keepsText = false,
-    limit,
-    mayBeEmpty = false,
-    normalize,
-    refuse,
-    requestIn = itself
-  } = options
+export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, options?: BodyOptions) => {
+  const { family, keepsSent, keepsText, limit, mayBeEmpty, normalize, refuse, requestIn } = {
+    ...plainRules,
+    ...options
+  }
   const counter = family === undefined ? undefined : itemCounter(schema)
   const decodeWhole = Schema.decodeUnknownResult(schema)
   const decodeLarge = planDecoder(schema)

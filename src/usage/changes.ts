@@ -41,9 +41,12 @@ export interface ChangePlace<E> {
   /** The newest changes before a position and from `oldest` on, newest first. */
   readonly read: (before: number, oldest: number, limit: number) => Effect.Effect<ReadonlyArray<KeptChange>, E>
   /** Encrypts and decrypts texts; `open` returns `undefined` for a text of another key. */
-  readonly seal?: (text: string) => string
-  readonly open?: (text: string) => string | undefined
+  readonly seal: (text: string) => string
+  readonly open: (text: string) => string | undefined
 }
+
+/** Texts as they are. */
+export const plainTexts: Pick<ChangePlace<never>, "open" | "seal"> = { seal: (text) => text, open: (text) => text }
 
 /** Bounds the changes that are kept. */
 export const mostChanges = 10_000
@@ -69,7 +72,7 @@ export const makeChangeHistory = Effect.fnUntraced(function*<E, E2>(
   { isConfirmed, now }: Pick<Retention<E2>, "isConfirmed" | "now">,
   place?: ChangePlace<E>
 ): Effect.fn.Return<ChangeHistory, never, Scope.Scope> {
-  const { open = (text: string) => text, seal = (text: string) => text } = place ?? {}
+  const { open, seal } = place ?? plainTexts
   const writer = yield* Semaphore.make(1)
   /** Changes that the place does not have, oldest first. */
   const held: Array<KeptChange> = []

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import { statSync } from "node:fs"
 import type { DatabaseSync } from "node:sqlite"
-import { type ChangePlace, mostChanges } from "./changes.ts"
+import { type ChangePlace, mostChanges, plainTexts } from "./changes.ts"
 import { type Connect, loadConnect, UsageFileError, usageFileError } from "./openSqlite.ts"
 
 const makeTable = "CREATE TABLE IF NOT EXISTS admin_changes (position INTEGER PRIMARY KEY, change TEXT NOT NULL) STRICT"
@@ -44,6 +44,7 @@ export const changesInSqlite = (file: string, given: Connect | undefined): Chang
   })
 
   return {
+    ...plainTexts,
     write: (changes) =>
       access(false, (db) => {
         db.exec("BEGIN IMMEDIATE")

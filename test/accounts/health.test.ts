@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Random } from "effect"
 import { TestClock } from "effect/testing"
-import type { AccountHealth } from "../../src/domain/classifyUpstreamFailure.ts"
+import type { AccountHealth } from "../../src/domain/failureRules.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import {
   accounts,

@@ -90,7 +90,7 @@ const ownScrape = async (): Promise<string> => {
       "x-codex-primary-reset-after-seconds": "60"
     }
     assert.deepInclude(
-      Context.get(gateway.services, Accounts).quotas?.seen(account?.identity[0], usedUp, "m"),
+      Context.get(gateway.services, Accounts).quotas?.seen(account?.identity[0], usedUp, "m", undefined, undefined),
       { isOfModel: false }
     )
     Context.get(gateway.services, RequestMetrics).count({

@@ -31,7 +31,7 @@ const ofAccount = (used: number) => ({
 const serve = Effect.fnUntraced(function*(pool: Pool, model: string, headers?: Readonly<Record<string, string>>) {
   const { account, free, lease } = yield* hold(pool, managed(), asking(model))
   yield* lease.report(undefined, undefined)
-  const { isOfModel, seconds } = lease.quotas!.seen(account, headers, model)
+  const { isOfModel, seconds } = lease.quotas!.seen(account, headers, model, undefined, undefined)
   if (seconds !== undefined && !isOfModel) yield* lease.report("rate_limited", seconds)
   yield* free
   yield* idle(pool)

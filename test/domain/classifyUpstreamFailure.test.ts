@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { classify } from "../../src/domain/classifyUpstreamFailure.ts"
+import type { FailureClass } from "../../src/domain/FailureClass.ts"
 import {
   type AccountHealth,
-  classify,
-  type FailureClass,
   type FailureContext,
   plainContext,
   type Retry,
   rules
-} from "../../src/domain/classifyUpstreamFailure.ts"
+} from "../../src/domain/failureRules.ts"
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 

@@ -1,6 +1,6 @@
 /** Who has to act on an error. */
 import { assert, describe, it } from "@effect/vitest"
-import { rules } from "../../src/domain/classifyUpstreamFailure.ts"
+import { rules } from "../../src/domain/failureRules.ts"
 import { faultOf } from "../../src/domain/fault.ts"
 import { errorTable } from "../../src/domain/GatewayError.ts"
 

@@ -1,11 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  classify,
-  type FailureClass,
-  type Next,
-  plainContext,
-  rules
-} from "../../src/domain/classifyUpstreamFailure.ts"
+import { classify } from "../../src/domain/classifyUpstreamFailure.ts"
+import type { FailureClass } from "../../src/domain/FailureClass.ts"
+import { type Next, plainContext, rules } from "../../src/domain/failureRules.ts"
 import { gatewayError } from "../../src/domain/GatewayError.ts"
 import {
   type AlsoOn,

@@ -5,7 +5,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as TestClock from "effect/testing/TestClock"
 import { DatabaseSync } from "node:sqlite"
 import type { Change } from "../../src/usage/Change.ts"
-import { type KeptChange, makeChangeHistory, mostChanges } from "../../src/usage/changes.ts"
+import { type KeptChange, makeChangeHistory, mostChanges, plainTexts } from "../../src/usage/changes.ts"
 import { changesInSqlite } from "../../src/usage/changesInSqlite.ts"
 import { unconfirmed } from "../../src/usage/retention.ts"
 import { NodeServices, sqliteStore, start, usageFile } from "./support.ts"
@@ -29,6 +29,7 @@ describe("the history of changes", () => {
       let isUp = false
       const kept = new Map<number, KeptChange>()
       const history = yield* makeChangeHistory(() => 400, unconfirmed, {
+        ...plainTexts,
         write: (changes) =>
           isUp ? Effect.sync(() => changes.forEach((each) => kept.set(each.position, each))) : Effect.fail("down"),
         removeBefore: () => Effect.succeed(0),

@@ -1,6 +1,6 @@
 /** Arguments and replies of the pool's scripts: reports (`health.lua`), `status` and `facts`. */
 import * as Schema from "effect/Schema"
-import type { AccountHealth } from "../../domain/classifyUpstreamFailure.ts"
+import type { AccountHealth } from "../../domain/failureRules.ts"
 import type { Share, Used } from "../../usage/Admission.ts"
 import { shareFields } from "../../usage/sharedWindows.ts"
 import { isFault } from "../accountHealth.ts"

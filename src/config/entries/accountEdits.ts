@@ -34,15 +34,9 @@ export interface NewAccount {
 }
 
 /** Marks of an account. An absent one stays; an empty note, and any other but `disabled` that is `null`, are removed. */
-export interface AccountMarks {
-  readonly priority?: number | null | undefined
-  readonly weight?: number | null | undefined
-  /** As in the file. */
-  readonly budgets?: Schema.Json | undefined
+export interface AccountMarks extends Pick<NewAccount, "budgets" | "organization" | "priority" | "proxy" | "weight"> {
   readonly disabled?: boolean | undefined
   readonly note?: string | undefined
-  readonly proxy?: string | null | undefined
-  readonly organization?: string | null | undefined
 }
 
 const marks: Readonly<Record<keyof AccountMarks, true>> = {

@@ -75,7 +75,7 @@ const toolUseBlock = (
   id: string,
   name: string,
   input: Extract<Block, { type: "tool_use" }>["input"],
-  own?: JsonFields
+  own: JsonFields | undefined
 ): Block => ({ type: "tool_use", id, name, input, caller: { type: "direct" }, ...own })
 
 /** A block as the server sent it: its contract has more kinds than the gateway's. */
@@ -199,9 +199,9 @@ const messageStop = frame("message_stop", `{"type":"message_stop"}`)
 
 /** What a messages server says beside the events: of the whole message, of its end, and of its token counts. */
 interface VendorStream {
-  message?: JsonFields
-  end?: JsonFields
-  usage?: JsonFields
+  message: JsonFields | undefined
+  end: JsonFields | undefined
+  usage: JsonFields | undefined
 }
 
 /** The field that each type of delta grows. */
@@ -222,7 +222,7 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
   let isTierSaid = false
   /** Citations that wait for a text. */
   const waiting: Array<typeof PageCitation.Type> = []
-  const own: VendorStream = {}
+  const own: VendorStream = { message: undefined, end: undefined, usage: undefined }
   /** The token counts of the first frame. */
   let first: JsonFields | undefined
   /** The upstream speaks this contract. */
@@ -313,8 +313,8 @@ export const messagesFrames = (info: MessagesReplyInfo, inputTokens: number): Fr
           out.push(messageStart(info, inputTokens, own, tier))
           isTierSaid = tier !== null
           first = own.usage
-          delete own.message
-          delete own.usage
+          own.message = undefined
+          own.usage = undefined
         }
         switch (event._tag) {
           case "TextDelta":

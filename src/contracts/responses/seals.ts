@@ -2,8 +2,8 @@
  * What of a conversation only its maker can read or find, for servers of the Responses API: which refusals are about that, and the
  * conversation without it.
  */
-import { refusesLength, refusesModel } from "../../domain/classifyUpstreamFailure.ts"
 import type { Conversation, Part, Turn } from "../../domain/Conversation.ts"
+import { refusesLength, refusesModel } from "../../domain/failureReasons.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"

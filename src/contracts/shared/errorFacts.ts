@@ -4,7 +4,7 @@
  * There is no common form. OpenAI and most others wrap it in `error`; older vLLM sends the bare object, Ollama and LM Studio a
  * string, FastAPI a `detail` that may be a list, Google a list of bodies. `code` is a word, a number, or a quoted number.
  */
-import { isHealthReason } from "../../domain/classifyUpstreamFailure.ts"
+import { isHealthReason } from "../../domain/failureReasons.ts"
 import { fieldName } from "../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { asString } from "./json.ts"

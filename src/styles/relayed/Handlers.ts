@@ -88,7 +88,7 @@ const readJson = Effect.fnUntraced(function*(
     sent: 0,
     release() {}
   }
-  return { isStream: body.stream === true, model, source, text: endpoint.isText === true ? text : "", form: undefined }
+  return { isStream: body.stream === true, model, source, text: endpoint.isText ? text : "", form: undefined }
 })
 
 /** The tokens of output that a request reserves; `undefined` without bounds. */
@@ -112,7 +112,7 @@ const read = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ReadRequest, GatewayError, CurrentRequest | Scope.Scope> {
   const contentType = request.headers["content-type"]
   if (!isForm(contentType)) return yield* readJson(request, endpoint)
-  if (endpoint.hasFiles !== true) return yield* noForm
+  if (!endpoint.hasFiles) return yield* noForm
   const form = yield* receiveForm(request, contentType, yield* currentLimits)
   return { isStream: false, model: form.model, source: form, text: "", form }
 })
@@ -141,7 +141,7 @@ export const RelayedHandlers = groupRoutes(
         stats.stream = isStream
         const model = yield* responder.modelBy(
           current,
-          () => findModel(current, requested, endpoint.takesFamilies === true ? "relayedText" : "relayed")
+          () => findModel(current, requested, endpoint.takesFamilies ? "relayedText" : "relayed")
         )
         stats.progress = "begun"
         const estimate = yield* startCooperatively(inputTokens([text]))
@@ -166,7 +166,7 @@ export const RelayedHandlers = groupRoutes(
               stats,
               requested,
               estimate,
-              hasChoices: endpoint.hasChoices === true,
+              hasChoices: endpoint.hasChoices,
               hasPictures: endpoint.counts === "pictures",
               characters: endpoint.counts === "characters" ? charactersOf(text) : 0,
               most: mostOf(output.isBounded || isStrict ? bounds(model) : undefined),

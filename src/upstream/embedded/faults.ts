@@ -13,18 +13,23 @@ import type { Draft } from "./wire.ts"
 
 interface FaultRow {
   readonly about: string
-  readonly answer?: (fault: FaultSpec) => Steps
-  readonly deliver?: (fault: FaultSpec, steps: Steps) => Steps
-  readonly reply?: (fault: FaultSpec, reply: Reply) => Reply
-  readonly stream?: (fault: FaultSpec, draft: Draft) => Draft
+  readonly answer: ((fault: FaultSpec) => Steps) | undefined
+  readonly deliver: ((fault: FaultSpec, steps: Steps) => Steps) | undefined
+  readonly reply: ((fault: FaultSpec, reply: Reply) => Reply) | undefined
+  readonly stream: ((fault: FaultSpec, draft: Draft) => Draft) | undefined
   /** The fault applies to continued streams only. */
-  readonly continued?: true
+  readonly continued: boolean
 }
+
+const nowhere = { answer: undefined, deliver: undefined, reply: undefined, stream: undefined, continued: false }
+
+/** A row as the table below has it: with the place where the fault acts. */
+type GivenRow = Pick<FaultRow, "about"> & Partial<FaultRow>
 
 const page = "<!doctype html>\n<html><head><title>Bad gateway</title></head>" +
   "<body><h1>Bad gateway</h1><p>The origin did not answer.</p></body></html>\n"
 
-const turnAway = (about: string, code: number, message: string): FaultRow => ({
+const turnAway = (about: string, code: number, message: string): GivenRow => ({
   about,
   answer: (fault) =>
     turnedAway(
@@ -35,12 +40,12 @@ const turnAway = (about: string, code: number, message: string): FaultRow => ({
     )
 })
 
-const refuse = (about: string, bizCode: number, message: string): FaultRow => ({
+const refuse = (about: string, bizCode: number, message: string): GivenRow => ({
   about,
   answer: (fault) => refused(fault.bizCode ?? bizCode, fault.message ?? message, fault.status ?? 200)
 })
 
-const body = (about: string, contentType: string, text: string, status = 200): FaultRow => ({
+const body = (about: string, contentType: string, text: string, status = 200): GivenRow => ({
   about,
   answer: (fault) => plainReply(fault.status ?? status, contentType, text)
 })
@@ -134,7 +139,7 @@ const rows = {
     })
   },
   ...streamFaults
-} as const satisfies Readonly<Record<string, FaultRow>>
+} as const satisfies Readonly<Record<string, GivenRow>>
 
 /** The name of a fault. */
 export type FaultName = keyof typeof rows
@@ -144,11 +149,13 @@ export interface Fault extends FaultSpec {
   readonly name: FaultName
 }
 
-const byName: Readonly<Record<FaultName, FaultRow>> = rows
+const byName: ReadonlyMap<string, FaultRow> = new Map(
+  Object.entries<GivenRow>(rows).map(([name, row]) => [name, { ...nowhere, ...row }])
+)
 
 const isFault = (name: string): name is FaultName => Object.hasOwn(rows, name)
 
-const rowOf = ({ name }: FaultSpec): FaultRow | undefined => isFault(name) ? byName[name] : undefined
+const rowOf = ({ name }: FaultSpec): FaultRow | undefined => byName.get(name)
 
 /** The answer that a fault gives in place of the call; `undefined` if the call proceeds. */
 export const answerWith = (fault: FaultSpec): Steps | undefined => rowOf(fault)?.answer?.(fault)
@@ -163,13 +170,13 @@ export const replyWith = (fault: FaultSpec, reply: Reply): Reply => rowOf(fault)
 export const streamWith = (fault: FaultSpec, draft: Draft): Draft => rowOf(fault)?.stream?.(fault, draft) ?? draft
 
 /** The call that a fault applies to by default: `continue` for faults of a continued stream. */
-export const usualCall = (name: FaultName): CallName => byName[name].continued === true ? "continue" : "completion"
+export const usualCall = (name: FaultName): CallName => byName.get(name)!.continued ? "continue" : "completion"
 
 /** Whether a fault can happen to a call: faults of replies and streams need a call that has one. */
 export const faultFits = (name: FaultName, call: CallName): boolean => {
-  const { answer, deliver, continued, stream } = byName[name]
+  const { answer, deliver, continued, stream } = byName.get(name)!
   return answer !== undefined || deliver !== undefined || (call === "continue" && stream !== undefined) ||
-    (call === "completion" && continued !== true)
+    (call === "completion" && !continued)
 }
 
 /** Every fault by name, with a description. */

@@ -1,31 +1,18 @@
 /** What the driver of a server is made from. */
+import type { ConfiguredModel, UpstreamConfig } from "../../config/GatewayConfig.ts"
 import type { ServingContract } from "../../contracts/names.ts"
 import type { FieldPolicy } from "../../contracts/shared/fieldPolicy.ts"
-import type { HistoryReasoning, ThinkingWords } from "../../contracts/shared/serverThinking.ts"
+import type { HistoryReasoning } from "../../contracts/shared/serverThinking.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { ExchangeLimits } from "../Exchange.ts"
 
 /** A model, with the server's name for it. */
-export interface ServerModel extends UpstreamModel {
-  readonly model: string
-  /** The words in which the server reads whether and how much to think. */
-  readonly thinking?: ThinkingWords
-  /** The contract of the model, in place of the server's. */
-  readonly contract?: ServingContract
-  /** The limit of output that a server gets which demands one, if the caller has none. */
-  readonly max_tokens?: number
-}
+export interface ServerModel
+  extends UpstreamModel, Pick<ConfiguredModel, "contract" | "max_tokens" | "model" | "thinking">
+{}
 
 /** What is done for the server's cache of prompts. */
-export interface PromptCacheSettings {
-  /** `prompt_cache_key`, `header` and a name, or `off`; unset: as the vendor documents. */
-  readonly key?: string
-  /** Whether requests to a messages server get marks. */
-  readonly breakpoints: "auto" | "off"
-  readonly mark_ttl: "5m" | "1h"
-  /** Estimated tokens from which a prompt gets marks; unset: 1,024. */
-  readonly min_tokens?: number
-}
+export type PromptCacheSettings = UpstreamConfig["prompt_cache"]
 
 /** Settings of the driver of a server. A driver leaves out what its contract does not have. */
 export interface ServerSettings {

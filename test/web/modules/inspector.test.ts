@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
-import { rules } from "../../../src/domain/classifyUpstreamFailure.ts"
+import { rules } from "../../../src/domain/failureRules.ts"
 import { errorTable } from "../../../src/domain/GatewayError.ts"
 import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import { cutFrames } from "../../../src/recordings/frames.ts"
