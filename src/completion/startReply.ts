@@ -11,6 +11,7 @@ import { isDirect } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { contractOfStyle, contracts } from "../contracts/contracts.ts"
+import { toolChoices } from "../contracts/shared/conversation.ts"
 import { type Conversation, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
@@ -64,6 +65,8 @@ interface ReplyInput {
   readonly leastCached: number | undefined
   /** The tokens of output that strict limits have reserved for a turn; `undefined` without such limits. */
   readonly most: number | undefined
+  /** Receives the paths of what the driver has not sent because the server refuses it, in the server's words. */
+  readonly onChanged: (paths: ReadonlyArray<string>) => void
 }
 
 /** The account of a lease, as what it makes is compared with. */
@@ -99,6 +102,11 @@ const withReminder = (conversation: Conversation): Conversation => ({
 /** True if a chunk reports the prompt's tokens. */
 const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
   chunk.some((event) => event._tag === "UpstreamUsage" && event.usage.promptTokens !== undefined)
+
+const isForced = ({ toolChoice: { _tag } }: Conversation): boolean => _tag === "Required" || _tag === "Function"
+
+/** True for the refusal of a forced call, which some models do not take while they think. A sentence in the prompt asks for it then. */
+const refusesForce = ({ refused = [] }: UpstreamFailure): boolean => refused.some(({ _tag }) => _tag === "ForcedCall")
 
 const mayTakeAWhile = () => false
 
@@ -147,12 +155,12 @@ export type ReplyStarter = ReturnType<typeof replyStarter>
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
 export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
   const startTurn = (
-    { budget, caller, config, driver, isWhole, leastCached, model, most, request }: ReplyInput,
+    { budget, caller, config, driver, isWhole, leastCached, model, most, onChanged, request }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
-  ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> =>
-    Effect.flatMap(
+  ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
+    const complete = (conversation: Conversation) =>
       driver.complete({
         model,
         conversation: forDriver(conversation, driver),
@@ -167,10 +175,18 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         isWhole,
         budget,
         onSession: lease.registerSession,
+        onChanged,
         onContinue: () => {
           request.stats.continues++
         }
-      }),
+      })
+    return Effect.flatMap(
+      isForced(conversation)
+        ? Effect.catchIf(complete(conversation), refusesForce, () => {
+          onChanged(["tool_choice"])
+          return complete({ ...withReminder(conversation), toolChoice: toolChoices.auto })
+        })
+        : complete(conversation),
       ({ events, id, isOver = mayTakeAWhile, organization }) => {
         if (organization !== undefined) lease.learnOrganization(organization)
         const { tools } = conversation
@@ -219,6 +235,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         )
       }
     )
+  }
 
   /** One turn, and a second one with a reminder if the demanded call is missing and may be asked for again. */
   const startDemanding = (

@@ -7,6 +7,7 @@ import { causeClass, causeWith } from "./FailureCause.ts"
 import type { FailureClass } from "./FailureClass.ts"
 import { type ErrorCode, errorTable, type GatewayError, gatewayError } from "./GatewayError.ts"
 import { isOfAccount, passedError, type Passing } from "./passedError.ts"
+import { waitInWords } from "./quota.ts"
 import { messageLimit, redactMessage, shorten } from "./redact.ts"
 import { longestWait } from "./statedTime.ts"
 import type { UpstreamFailure } from "./UpstreamFailure.ts"
@@ -162,7 +163,9 @@ export const refusesModel = (failure: UpstreamFailure): boolean =>
 
 /** True for a refusal of a prompt that is longer than the model's window. */
 export const refusesLength = (failure: UpstreamFailure): boolean =>
-  failure.refusal === "length" || lengthReason(failure.reason) || (plain(failure) && says(failure, lengthWords))
+  failure.refused?.some(({ _tag }) => _tag === "OverWindow") !== true && (
+    failure.refusal === "length" || lengthReason(failure.reason) || (plain(failure) && says(failure, lengthWords))
+  )
 
 const inLogin = (failure: UpstreamFailure): boolean => failure.phase === "login"
 
@@ -540,15 +543,15 @@ export const longestRetryAfter = longestWait / 1_000
 
 const limits: ReadonlySet<FailureClass> = new Set<FailureClass>(["rate_limited", "quota_exhausted"])
 
-/** The seconds that a failure states. What is used up of a quota counts for the refusals that it explains. */
+/** The seconds that a failure states. What is used up of a quota, and what the words say, counts for the refusals of limits. */
 const statedWait = (
   rule: Rule,
-  { retryAfter }: UpstreamFailure,
+  { message = "", retryAfter }: UpstreamFailure,
   { resetsIn }: FailureContext
 ): number | undefined => {
-  const reset = limits.has(rule.class) ? resetsIn : undefined
-  if (retryAfter === undefined && reset === undefined) return undefined
-  return Math.min(longestRetryAfter, Math.max(1, retryAfter ?? 0, reset ?? 0))
+  const times = limits.has(rule.class) ? [retryAfter, resetsIn, waitInWords(message)] : [retryAfter]
+  const stated = times.filter((time) => time !== undefined)
+  return stated.length === 0 ? undefined : Math.min(longestRetryAfter, Math.max(1, ...stated))
 }
 
 /** The text for callers. What the operator may change is in the error's cause. */
