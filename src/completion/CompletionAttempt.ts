@@ -8,6 +8,7 @@ import type { Lease } from "../accounts/Accounts.ts"
 import type { Preference, Stickiness, TurnMemory } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
+import { contractOfStyle } from "../contracts/contractOf.ts"
 import { catalogueOf } from "../domain/catalogue.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
@@ -37,7 +38,7 @@ import { makerOf, type ReplyStarter } from "./startReply.ts"
 import { stickinessOf } from "./stickiness.ts"
 import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import type { Budgeted } from "./TryBudget.ts"
-import { noteUnsent } from "./unsentFields.ts"
+import { changedNames, noteUnsent, withinFacts } from "./unsentFields.ts"
 
 /** How a completion is attempted. */
 interface CompletionAttemptOptions<A> {
@@ -124,6 +125,8 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
   #isBounded = false
   /** Paths of what the attempt left out of the request. */
   #left: ReadonlyArray<string> = []
+  /** The same for what it changed because of what the server refuses, or of what is known of the model. */
+  #changed: ReadonlyArray<string> = []
 
   constructor(input: CompletionInput, options: CompletionAttemptOptions<A>) {
     super()
@@ -171,6 +174,9 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
   /** Notes what the driver does not send. Returns the error if it cannot serve the request. */
   #refusedBy(driver: Driver, model: Target["model"]): GatewayError | undefined {
     const { conversation, request } = this.#input
+    // Another target takes what the last one did not.
+    forgetIgnored(request.stats, this.#changed)
+    this.#changed = []
     const unsent = noteUnsent(conversation, model, driver, request)
     const isJudged = !hasOwnTools(conversation) || judgesChoice(conversation, driver.contract)
     return this.refusal = unsent ?? (isJudged ? undefined : toolChoiceFault(conversation))
@@ -316,7 +322,18 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
       const { stats } = input.request
       budget.isEmpty = true
       const isBounded = input.isStrict === true || this.#isBounded
-      const conversation = isBounded ? withLimit(given, input.config, target) : given
+      const { changed, conversation } = withinFacts(
+        isBounded ? withLimit(given, input.config, target) : given,
+        () => catalogueOf(input.config).ofTarget(target),
+        contractOfStyle(input.request.style)?.id,
+        driver.contract
+      )
+      const onChanged = (paths: ReadonlyArray<string>) => {
+        const names = changedNames(paths, conversation, input.request)
+        for (const name of names) noteIgnored(stats, name)
+        this.#changed = [...this.#changed, ...names]
+      }
+      if (changed.length > 0) onChanged(changed)
       stats.sent = conversation
       countPrompt(stats, budget, () => estimateConversation(conversation))
       const leastCached = this.#cache?.least
@@ -328,6 +345,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
         isWhole: whole,
         driver,
         leastCached,
+        onChanged,
         most: isBounded ? mostOutput(input, conversation, driver) : undefined
       }
       const starting = startReply(asked, lease, attempt)

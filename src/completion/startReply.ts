@@ -12,6 +12,7 @@ import { runCooperatively, startCooperatively } from "../config/clock/cooperativ
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { contractOfStyle } from "../contracts/contractOf.ts"
 import { contracts } from "../contracts/contracts.ts"
+import { toolChoices } from "../contracts/shared/conversation.ts"
 import { clientNames } from "../contracts/shared/validHistory.ts"
 import { type Conversation, Text, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
@@ -67,6 +68,8 @@ interface ReplyInput {
   readonly leastCached: number | undefined
   /** The tokens of output that strict limits have reserved for a turn; `undefined` without such limits. */
   readonly most: number | undefined
+  /** Receives the paths of what the driver has not sent because the server refuses it, in the server's words. */
+  readonly onChanged: (paths: ReadonlyArray<string>) => void
 }
 
 /** The account of a lease, as what it makes is compared with. */
@@ -107,6 +110,11 @@ const namesBack = (conversation: Conversation, driver: Driver): ReadonlyMap<stri
 /** True if a chunk reports the prompt's tokens. */
 const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
   chunk.some((event) => event._tag === "UpstreamUsage" && event.usage.promptTokens !== undefined)
+
+const isForced = ({ toolChoice: { _tag } }: Conversation): boolean => _tag === "Required" || _tag === "Function"
+
+/** True for the refusal of a forced call, which some models do not take while they think. A sentence in the prompt asks for it then. */
+const refusesForce = ({ refused = [] }: UpstreamFailure): boolean => refused.some(({ _tag }) => _tag === "ForcedCall")
 
 const mayTakeAWhile = () => false
 
@@ -155,12 +163,12 @@ export type ReplyStarter = ReturnType<typeof replyStarter>
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
 export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
   const startTurn = (
-    { budget, caller, config, driver, isWhole, leastCached, model, most, request }: ReplyInput,
+    { budget, caller, config, driver, isWhole, leastCached, model, most, onChanged, request }: ReplyInput,
     lease: Lease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
-  ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> =>
-    Effect.flatMap(
+  ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
+    const complete = (conversation: Conversation) =>
       driver.complete({
         model,
         conversation: forDriver(conversation, driver),
@@ -175,10 +183,18 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         isWhole,
         budget,
         onSession: lease.registerSession,
+        onChanged,
         onContinue: () => {
           request.stats.continues++
         }
-      }),
+      })
+    return Effect.flatMap(
+      isForced(conversation)
+        ? Effect.catchIf(complete(conversation), refusesForce, () => {
+          onChanged(["tool_choice"])
+          return complete({ ...withReminder(conversation), toolChoice: toolChoices.auto })
+        })
+        : complete(conversation),
       ({ events, id, isOver = mayTakeAWhile, organization }) => {
         if (organization !== undefined) lease.learnOrganization(organization)
         const names = namesBack(conversation, driver)
@@ -240,6 +256,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         )
       }
     )
+  }
 
   /** One turn, and a second one with a reminder if the demanded call is missing and may be asked for again. */
   const startDemanding = (

@@ -11,8 +11,9 @@ import { ignorableFields, isRequired } from "../contracts/shared/chatFields.ts"
 import type { Conversation, Part, Sampling, Thinking, Turn } from "../domain/Conversation.ts"
 import type { VendorInputs } from "../domain/Embeddings.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import { nearestEffort, type SourcedFacts } from "../domain/modelFacts.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
-import { isWholeFor } from "../domain/VendorFields.ts"
+import { type FamilyName, isWholeFor } from "../domain/VendorFields.ts"
 import { askedBy, type Driver, type Sends, sendsNothing } from "../upstream/Upstream.ts"
 import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
 import type { Request } from "./Request.ts"
@@ -171,7 +172,80 @@ export const noteUnsent = (
   return noteRepairs(conversation, driver, request) ?? noteUnsentFields(conversation, request, driver)
 }
 
+const limitNames = /^(?:max_(?:completion_|output_)?tokens|maxOutputTokens)$/
+
+/**
+ * The names of fields that were not sent as the request has them, because the server refuses them: in the client's words where it has written
+ * them, or else in those of what is sent.
+ */
+export const changedNames = (
+  paths: ReadonlyArray<string>,
+  { sampling, serverFields = {}, thinking }: Conversation,
+  { style }: Pick<Request, "style">
+): ReadonlyArray<string> => {
+  const words = wordsOf(style)
+  return paths.flatMap((path) => {
+    const name = path.split(".").at(-1)!
+    if (limitNames.test(name)) {
+      return words.limitPath(sampling.maxCompletionTokens === undefined ? "maxTokens" : "maxCompletionTokens")
+    }
+    const key = samplingKeys.find((key) => samplingFields[key] === name || key === name)
+    if (key !== undefined) return words.samplingPath(key, samplingFields[key])
+    if (/effort|thinking/i.test(path) && thinking?.fields !== undefined) return thinking.fields
+    return Object.hasOwn(serverFields, path) ? words.paths.get(path) ?? path : `sent.${path}`
+  })
+}
+
+/** A conversation within the facts, and the paths of what was changed. */
+interface Fitting {
+  readonly conversation: Conversation
+  readonly changed: ReadonlyArray<string>
+}
+
+/**
+ * The conversation within the facts of a target's model: a limit of output above its most, and an effort that it does not have, leave as the nearest
+ * that it takes. What a client writes in the server's own contract stays as it is. `client` and `server` are the contracts that they speak.
+ */
+export const withinFacts = (
+  conversation: Conversation,
+  facts: () => SourcedFacts,
+  client: FamilyName | undefined,
+  server: FamilyName | undefined
+): Fitting => {
+  const unchanged = { conversation, changed: [] }
+  if (client === server || server === undefined) return unchanged
+  const { efforts, max_output_tokens: most } = facts()
+  const { sampling, thinking } = conversation
+  const { maxCompletionTokens = 0, maxTokens = 0 } = sampling
+  const isAbove = most !== undefined && Math.max(maxCompletionTokens, maxTokens) > most.value
+  const effort = thinking?.effort
+  const levels = efforts?.value ?? []
+  const nearest =
+    effort === undefined || effort === "none" || levels.length === 0 || levels.some((each) => each === effort)
+      ? undefined
+      : nearestEffort(effort, levels)
+  if (!isAbove && nearest === undefined) return unchanged
+  const limits = isAbove
+    ? {
+      ...(maxTokens === 0 ? {} : { maxTokens: Math.min(maxTokens, most.value) }),
+      ...(maxCompletionTokens === 0 ? {} : { maxCompletionTokens: Math.min(maxCompletionTokens, most.value) })
+    }
+    : {}
+  return {
+    conversation: {
+      ...conversation,
+      sampling: { ...sampling, ...limits },
+      ...(thinking === undefined || nearest === undefined ? {} : { thinking: { ...thinking, effort: nearest } })
+    },
+    changed: [...(isAbove ? ["max_tokens"] : []), ...(nearest === undefined ? [] : ["effort"])]
+  }
+}
+
 const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text === "" && part.vendorFields !== undefined
+
+/** True if the conversation begins with a text that only servers of another contract get. */
+const beginsForOthers = ({ turns: [first] }: Conversation, contract: Driver["contract"]): boolean =>
+  first?.parts.some((part) => isForOthers(part) && part.vendorFields?.vendor !== contract) === true
 
 /**
  * The conversation for a driver: without texts that have nothing but fields of another family, such as a signature alone, and without
@@ -179,7 +253,8 @@ const isForOthers = (part: Part): boolean => part._tag === "Text" && part.text =
  */
 export const forDriver = (conversation: Conversation, { contract }: Pick<Driver, "contract">): Conversation => {
   const { bodyVendorFields, turns } = conversation
-  if (bodyVendorFields === undefined || bodyVendorFields.vendor === contract) return conversation
+  const isForeign = bodyVendorFields !== undefined && bodyVendorFields.vendor !== contract
+  if (!isForeign && !beginsForOthers(conversation, contract)) return conversation
   const spoken = turns.flatMap((turn): ReadonlyArray<Turn> => {
     if (!turn.parts.some(isForOthers)) return [turn]
     const parts = turn.parts.filter((part) => !isForOthers(part))
@@ -188,6 +263,6 @@ export const forDriver = (conversation: Conversation, { contract }: Pick<Driver,
   return {
     ...conversation,
     turns: spoken,
-    tools: contracts[bodyVendorFields.vendor].facts.declaredElsewhere(conversation)
+    tools: isForeign ? contracts[bodyVendorFields.vendor].facts.declaredElsewhere(conversation) : conversation.tools
   }
 }

@@ -3,6 +3,7 @@
  */
 import * as Schema from "effect/Schema"
 import { FailureCause } from "./FailureCause.ts"
+import { RefusedPart } from "./refusedParts.ts"
 
 const phases = ["login", "session", "completion", "stream", "resume"] as const
 
@@ -52,6 +53,8 @@ export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("Upst
   advice: Schema.optionalKey(Schema.String),
   /** The field of the request that the upstream names. */
   param: Schema.optionalKey(Schema.String),
+  /** Parts of the request that the server refuses. */
+  refused: Schema.optionalKey(Schema.Array(RefusedPart)),
   /** The JSON of the server's error, with an error object, for callers of the same protocol. */
   body: Schema.optionalKey(Schema.Unknown),
   /** The server's id of the request. */

@@ -9,6 +9,7 @@ import { mayHaveArrived } from "./failureReasons.ts"
 import { type AccountHealth, type FailureContext, type Next, type Retry, type Rule, rules } from "./failureRules.ts"
 import { errorTable, type GatewayError, gatewayError } from "./GatewayError.ts"
 import { isOfAccount, passedError } from "./passedError.ts"
+import { waitInWords } from "./quota.ts"
 import { messageLimit, redactMessage, shorten } from "./redact.ts"
 import { longestWait } from "./statedTime.ts"
 import type { UpstreamFailure } from "./UpstreamFailure.ts"
@@ -54,15 +55,15 @@ export const longestRetryAfter = longestWait / 1_000
 
 const limits: ReadonlySet<FailureClass> = new Set<FailureClass>(["rate_limited", "quota_exhausted"])
 
-/** The seconds that a failure states. What is used up of a quota counts for the refusals that it explains. */
+/** The seconds that a failure states. What is used up of a quota, and what the words say, counts for the refusals of limits. */
 const statedWait = (
   rule: Rule,
-  { retryAfter }: UpstreamFailure,
+  { message = "", retryAfter }: UpstreamFailure,
   { resetsIn }: FailureContext
 ): number | undefined => {
-  const reset = limits.has(rule.class) ? resetsIn : undefined
-  if (retryAfter === undefined && reset === undefined) return undefined
-  return Math.min(longestRetryAfter, Math.max(1, retryAfter ?? 0, reset ?? 0))
+  const times = limits.has(rule.class) ? [retryAfter, resetsIn, waitInWords(message)] : [retryAfter]
+  const stated = times.filter((time) => time !== undefined)
+  return stated.length === 0 ? undefined : Math.min(longestRetryAfter, Math.max(1, ...stated))
 }
 
 /** The text for callers. What the operator may change is in the error's cause. */

@@ -65,7 +65,9 @@ export const refusesModel = (failure: UpstreamFailure): boolean =>
 
 /** True for a refusal of a prompt that is longer than the model's window. */
 export const refusesLength = (failure: UpstreamFailure): boolean =>
-  failure.refusal === "length" || lengthReason(failure.reason) || (plain(failure) && says(failure, lengthWords))
+  failure.refused?.some(({ _tag }) => _tag === "OverWindow") !== true && (
+    failure.refusal === "length" || lengthReason(failure.reason) || (plain(failure) && says(failure, lengthWords))
+  )
 
 export const inLogin = (failure: UpstreamFailure): boolean => failure.phase === "login"
 

@@ -96,6 +96,13 @@ export const inOrder = {
   efforts: (words: Iterable<Effort>) => within(effortLevels, words)
 }
 
+/** The level in the place of one that is not among those of a model: the highest below it, or else the lowest above it. */
+export const nearestEffort = (level: string, levels: ReadonlyArray<string>): Effort | undefined => {
+  const at = effortLevels.findIndex((each) => each === level)
+  const thinking = effortLevels.filter((each) => each !== "none" && levels.includes(each))
+  return thinking.findLast((each) => effortLevels.indexOf(each) <= at) ?? thinking[0]
+}
+
 const common = <Word extends string>(lists: ReadonlyArray<ReadonlyArray<Word>>): ReadonlyArray<Word> =>
   lists[0]!.filter((word) => lists.every((list) => list.includes(word)))
 

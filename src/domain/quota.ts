@@ -290,6 +290,41 @@ export const retryInfoOf = (error: JsonRecord): number | undefined => {
   return undefined
 }
 
+/**
+ * A wait that the message of a limit states: "Please try again in 1m26.4s" (https://platform.openai.com/docs/guides/rate-limits), "Please retry after 26
+ * seconds" (Azure), "Please retry in 34.07s" (Gemini), "Please wait 51 seconds before retrying" (GitHub Models).
+ */
+const waitWords =
+  /(?:(?:try again|retry) (?:in|after)|please wait) ((?:\d{1,9}(?:\.\d{1,9})? ?(?:days?|hours?|minutes?|milliseconds?|seconds?|ms|[dhms])\b[ ,]{0,2}|\d{1,9}(?:\.\d{1,9})?[dhms]){1,5})/i
+
+/** The longest wait that is read from words, in seconds. */
+const longestInWords = 24 * 3_600
+
+/** Seconds that the words of a limit ask to wait. */
+export const waitInWords = (message: string): number | undefined => {
+  const found = waitWords.exec(message.slice(0, 2_000))?.[1]
+  if (found === undefined) return undefined
+  const short = found.toLowerCase().replaceAll(/[ ,]/g, "").replaceAll(
+    /(milliseconds?)|(day|hour|minute|second)s?/g,
+    (_, isMillis: string | undefined, unit: string) => isMillis === undefined ? unit[0]! : "ms"
+  )
+  const millis = durationOf(short)
+  return millis === undefined ? undefined : Math.min(longestInWords, millis / 1_000)
+}
+
+/** The headers of a refusal by which vendors state its reset, as seconds, a moment or a duration. */
+const resetHeaders = ["ratelimit-reset", "x-ratelimit-reset", "x-ratelimit-reset-after", "ratelimitbysize-reset"]
+
+/** Seconds until the reset that a header of a refusal states. */
+export const resetOfHeaders = (header: (name: string) => string | undefined, now: number): number | undefined => {
+  const waits = resetHeaders.flatMap((name) => countdownTo(header(name), "", now) ?? [])
+  return waits.length === 0 ? undefined : Math.max(...waits) / 1_000
+}
+
+/** Headers that an error repeats of the server behind its own (https://openrouter.ai/docs/api-reference/errors). */
+const repeatedHeaders = ({ metadata }: JsonRecord): JsonRecord =>
+  isRecord(metadata) && isRecord(metadata["headers"]) ? metadata["headers"] : {}
+
 /** Seconds until the latest reset that the body of a refusal states; `undefined` if it states none that is to come. */
 export const resetOfError = (body: unknown, now: number): number | undefined => {
   const error = errorOf(body)
@@ -298,6 +333,7 @@ export const resetOfError = (body: unknown, now: number): number | undefined => 
     .filter((each) => each !== undefined)
   const times = [
     unixTime(error["resets_at"]),
+    unixTime(repeatedHeaders(error)["X-RateLimit-Reset"]),
     isDailyQuota(error) ? pacificMidnight(now) : undefined
   ].flatMap((time) => time === undefined ? [] : (time - now) / 1_000)
   const most = Math.max(...seconds, ...times)

@@ -33,7 +33,7 @@ import { bytesOfValues, type Measured, measureJson } from "../domain/stream/meas
 import { itemCounter, measureFault } from "./bodyLimits.ts"
 import { MessageSource } from "./MessageSource.ts"
 import { planDecoder } from "./planDecoder.ts"
-import { encodingFault, receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
+import { receiveBody, smallBody, tooMuchHeld } from "./receiveBody.ts"
 import { CurrentRequest } from "./RequestContext.ts"
 
 /** How bodies of one kind are read. */
@@ -265,8 +265,6 @@ export const jsonRequest = <S extends Schema.ConstraintDecoder<unknown>>(schema:
   return (
     request: HttpServerRequest.HttpServerRequest
   ): Effect.Effect<ReadRequest<S["Type"]>, GatewayError, Scope.Scope> => {
-    const encoded = encodingFault(request)
-    if (encoded !== undefined) return Effect.fail(encoded)
     return Effect.withFiber((fiber) => {
       const limits = fiber.getRef(CurrentLimits)
       const deadlines = Context.getOrUndefined(fiber.context, Deadlines)

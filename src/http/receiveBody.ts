@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Readable } from "node:stream"
@@ -16,6 +17,7 @@ import type { Limits } from "../domain/limits.ts"
 import { BYTE_ORDER_MARK } from "../domain/stream/characters.ts"
 import { TextPieces } from "../domain/stream/text.ts"
 import { BodyPace, notReadable, pacedBody } from "./BodyPace.ts"
+import { decoded, encodingOf } from "./contentEncoding.ts"
 import { MessageSource } from "./MessageSource.ts"
 
 /** Bodies up to this size are not counted: node buffers as much of an unread body. `body_bytes` is never less. */
@@ -36,14 +38,6 @@ export const tooMuchHeld = gatewayError(
   "The gateway is busy: too many large requests are in progress. Retry later.",
   { retryAfter: 5, cause: { setting: "limits.buffered_bytes" } }
 )
-
-/** The error for an encoded body; `undefined` for a plain one. */
-export const encodingFault = ({ headers }: HttpServerRequest.HttpServerRequest): GatewayError | undefined => {
-  const encoding = headers["content-encoding"]
-  return encoding === undefined || encoding === "" || encoding === "identity"
-    ? undefined
-    : gatewayError("unsupported_media_type", `The content encoding "${encoding.slice(0, 100)}" is not supported`)
-}
 
 const decoder = new TextDecoder()
 
@@ -88,12 +82,14 @@ export class ArrivingText {
 const receiveLarge = Effect.fnUntraced(function*(
   request: HttpServerRequest.HttpServerRequest,
   limits: Limits,
-  limit: number
+  limit: number,
+  encoding: string
 ): Effect.fn.Return<string, GatewayError, Scope.Scope> {
   const held = yield* holdBytes
   const text = new ArrivingText()
   let bytes = 0
-  yield* Stream.runForEachArray(pacedBody(request, limits), (chunks) => {
+  const body = decoded(encoding, limit, tooLarge(limit))(pacedBody(request, limits))
+  yield* Stream.runForEachArray(body, (chunks) => {
     let fits = true
     for (const chunk of chunks) {
       text.add(chunk)
@@ -172,8 +168,8 @@ const receiveSmall = (request: HttpServerRequest.HttpServerRequest, limits: Limi
 }
 
 /**
- * Receives a body of at most `bytes` bytes and at most `body_bytes`. Fails with 413 for a larger body, with 408 for one that comes too
- * slowly (`BodyPace`), with 429 if the requests exceed `buffered_bytes` together.
+ * Receives a body of at most `bytes` bytes and at most `body_bytes`, which count as they are decoded. Fails with 413 for a larger body, with 415
+ * for an encoding that is not read, with 408 for one that comes too slowly (`BodyPace`), with 429 if the requests exceed `buffered_bytes` together.
  */
 export const receiveBody = (
   request: HttpServerRequest.HttpServerRequest,
@@ -188,11 +184,14 @@ export const receiveBody = (
   const limit = Math.min(bytes ?? limits.body_bytes, limits.body_bytes)
   const declared = Number(request.headers["content-length"])
   if (declared > limit) return Effect.fail(tooLarge(limit))
+  const encoding = encodingOf(request)
+  if (Result.isFailure(encoding)) return Effect.fail(encoding.failure)
+  if (encoding.success !== "identity") return receiveLarge(request, limits, limit, encoding.success)
   const isSmall = declared <= smallBody
   // Effect's reader sends `100 Continue` to a client that expects it.
   if (deadlines !== undefined && isNodeSource(source) && request.headers["expect"] === undefined) {
     if (isSmall) return receiveFrom(source, deadlines, limits, limit, undefined)
     return Effect.flatMap(holdBytes, (held) => receiveFrom(source, deadlines, limits, limit, held))
   }
-  return isSmall ? receiveSmall(request, limits) : receiveLarge(request, limits, limit)
+  return isSmall ? receiveSmall(request, limits) : receiveLarge(request, limits, limit, encoding.success)
 }

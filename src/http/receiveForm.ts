@@ -19,7 +19,8 @@ import { type ChunkPull, fromPullOnce } from "../domain/stream/transduce.ts"
 import type { RelayedBody } from "../upstream/Upstream.ts"
 import { modelFault } from "./bodyLimits.ts"
 import { pacedBody } from "./BodyPace.ts"
-import { encodingFault, smallBody, tooLarge, tooMuchHeld } from "./receiveBody.ts"
+import { decoded, encodingOf } from "./contentEncoding.ts"
+import { smallBody, tooLarge, tooMuchHeld } from "./receiveBody.ts"
 
 /** True for the type of a form. */
 export const isForm = (contentType: string | undefined): contentType is string =>
@@ -122,18 +123,18 @@ export const receiveForm = Effect.fnUntraced(function*(
   contentType: string,
   limits: Limits
 ): Effect.fn.Return<ReceivedForm, GatewayError, Scope.Scope> {
-  const encoded = encodingFault(request)
-  if (encoded !== undefined) return yield* encoded
+  const encoding = yield* Effect.fromResult(encodingOf(request))
   const boundary = boundaryOf(contentType)
   if (boundary === undefined) return yield* invalidRequest("The content type of the form has no boundary")
   const { body_bytes } = limits
-  const declared = Number(request.headers["content-length"] ?? Number.NaN)
+  const length = Number(request.headers["content-length"] ?? Number.NaN)
+  const declared = encoding === "identity" ? length : Number.NaN
   if (declared > body_bytes) return yield* tooLarge(body_bytes)
   const held = yield* holdBytes
   const scope = yield* Effect.scope
   const context = yield* Effect.context<never>()
   const scan = new FormScan(boundary, limits.model_chars * widest)
-  const pull = yield* Stream.toPull(pacedBody(request, limits))
+  const pull = yield* Stream.toPull(decoded(encoding, body_bytes, tooLarge(body_bytes))(pacedBody(request, limits)))
   let received = 0
 
   const check = (): GatewayError | undefined => {

@@ -224,14 +224,14 @@ export class Exchange {
   }
 
   /**
-   * Seconds that the `Retry-After` header asks for (RFC 9110 10.2.3), as a number of up to 10 digits or a date, clamped to 1 second to
+   * Seconds that the `Retry-After` header asks for (RFC 9110 10.2.3), as a number of up to 10 digits and a fraction, or a date, clamped to 1 second to
    * 30 days; a larger number is a moment in Unix time or milliseconds (`countdownOf`); without it those of `retry-after-ms`. `undefined` for anything else. `now` is the wall clock in milliseconds.
    */
   retryAfter(now: number): number | undefined {
     const text = this.header("retry-after")?.trim() ?? ""
     if (text.length > 100) return undefined
     const clamp = (seconds: number) => Math.min(longestRetryAfter, Math.max(1, Math.ceil(seconds)))
-    if (/^(?:\d{1,10}|[1-9]\d{12})$/.test(text)) {
+    if (/^(?:\d{1,10}(?:\.\d{1,9})?|[1-9]\d{12})$/.test(text)) {
       const stated = Number(text)
       // Some servers send the milliseconds of the other header in both.
       const isMillis = stated >= 1_000 && stated === this.retryAfterMs()

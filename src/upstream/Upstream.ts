@@ -14,6 +14,7 @@ import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts
 import type { EmbeddingsInput, EmbeddingsReply } from "../domain/Embeddings.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
+import type { RefusedPart } from "../domain/refusedParts.ts"
 import type { ServersModel } from "../domain/routes.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -97,6 +98,8 @@ export interface CompletionRequest {
   readonly budget: RequestBudget
   /** Receives the id of the upstream session as soon as it exists, because later steps may fail and leave it behind. */
   readonly onSession: ((sessionId: string) => Effect.Effect<void>) | undefined
+  /** Receives the paths of what of the request the server has not got, in the server's words. */
+  readonly onChanged: ((paths: ReadonlyArray<string>) => void) | undefined
   /** Called for every round after the first. */
   readonly onContinue: (() => void) | undefined
 }
@@ -304,6 +307,8 @@ interface AllCapabilities {
   readonly countTokens: Counts
   readonly embed: Embeds
   readonly relay: Relays
+  /** What the server has refused of requests for its models and is not sent for a while. `now`: monotonic milliseconds. */
+  readonly refusals: (now: number) => ReadonlyArray<{ readonly model: string; readonly part: RefusedPart }>
   /** Drivers that call no server have none. */
   readonly withProxy: GoesThrough
 }

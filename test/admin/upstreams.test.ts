@@ -85,6 +85,7 @@ describe("the list of upstreams", () => {
       cooled_until: null,
       reason: null,
       findings: ["upstream gpu does not answer: the connection was refused"],
+      refusals: [],
       proxy: null,
       last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },
       budgets: [],

@@ -1,7 +1,6 @@
 /** The limit of output in requests to a server: by the caller's field, until the server shows that it reads the other one. */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { noSampling } from "../../src/domain/Conversation.ts"
-import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import { OutputLimit } from "../../src/upstream/openai/outputLimit.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { json, type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
@@ -97,7 +96,7 @@ describe("the limit of output", () => {
     for (let i = 0; i < 2; i++) {
       assert.deepInclude(await ask(gateway.url, "chat", true, "plain", limited.chat), { status: 400 })
     }
-    assert.deepStrictEqual(limitsSent(), [byTokens, byCompletion, byCompletion])
+    assert.deepStrictEqual(limitsSent(), [byTokens, byCompletion, byTokens])
   })
 
   it("says both fields as they stand while nothing is known", async () => {
@@ -107,7 +106,7 @@ describe("the limit of output", () => {
     assert.deepStrictEqual(limitsSent(), [{ max_completion_tokens: 60, max_tokens: 50 }])
   })
 
-  it("has one field at the vendor, and another one only where a refusal names the field", () => {
+  it("has one field at the vendor", () => {
     const vendor = new OutputLimit("https://api.openai.com/v1")
     assert.deepStrictEqual(vendor.said("m", { ...noSampling, maxTokens: 50, topP: 1 }), {
       ...noSampling,
@@ -115,23 +114,5 @@ describe("the limit of output", () => {
       topP: 1
     })
     assert.deepStrictEqual(vendor.said("m", { ...noSampling, topP: 1 }), { ...noSampling, topP: 1 })
-    const limit = new OutputLimit("https://server.example/v1")
-    const refused = (message: string, status = 400) =>
-      limit.learnsFrom(
-        "m",
-        { ...noSampling, maxTokens: 50 },
-        new UpstreamFailure({ phase: "completion", kind: "refused", status, message })
-      )
-    for (
-      const message of ["max_tokens: must be at most 40", "max_tokens is too large", "temperature is not supported"]
-    ) {
-      assert.isFalse(refused(message), message)
-    }
-    assert.isFalse(refused("max_tokens is not supported", 500))
-    assert.isTrue(refused("max_tokens: Extra inputs are not permitted", 422))
-    assert.deepStrictEqual(limit.said("m", { ...noSampling, maxTokens: 50 }), {
-      ...noSampling,
-      maxCompletionTokens: 50
-    })
   })
 })

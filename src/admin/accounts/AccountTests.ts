@@ -161,6 +161,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         direct: false,
         callerHeaders: undefined,
         client: undefined,
+        onChanged: undefined,
         cacheName: undefined,
         hasSession: false,
         leastCached: undefined,

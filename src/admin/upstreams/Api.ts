@@ -51,6 +51,9 @@ export const UpstreamItem = Schema.Struct({
     description:
       "What the last read of the server's list of models shows: it does not answer, or lacks configured models."
   }),
+  refusals: Schema.Array(Schema.Struct({ model: Schema.String, effect: Schema.String })).annotate({
+    description: "What this node has learned in the last hour from refusals of the server, and does before sending."
+  }),
   proxy: Schema.NullOr(Schema.String).annotate({ description: "The configured proxy, without its password." }),
   last_5m: RecentTries,
   budgets: Schema.Array(BudgetView).annotate({ description: "Its budgets, with what is used of them." }),

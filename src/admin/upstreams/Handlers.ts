@@ -14,9 +14,11 @@ import { isJsonObject, type RawConfig } from "../../config/json.ts"
 import { needsAccounts } from "../../contracts/drivers.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given, headerText } from "../../domain/givenText.ts"
-import { formatTimestamp } from "../../domain/time.ts"
+import { aboutPart } from "../../domain/refusedParts.ts"
+import { formatTimestamp, monotonicMillis } from "../../domain/time.ts"
 import { placeOfUpstream } from "../../domain/upstreamNames.ts"
 import { type ServerFinding, ServerFindings } from "../../upstream/ServerFindings.ts"
+import { Upstreams } from "../../upstream/Upstreams.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf, logChange, revisionIn, savedOr } from "../changes.ts"
 import { viewBudgets } from "../contract.ts"
@@ -37,6 +39,7 @@ const viewUpstream = (
   { config, raw }: Shown,
   { budgets, cooled_ms, ...live }: UpstreamLive,
   findings: ReadonlyArray<ServerFinding>,
+  refusals: (typeof UpstreamItem.Type)["refusals"],
   now: number
 ): ReadonlyArray<typeof UpstreamItem.Type> => {
   const upstream = config.upstreams.get(live.name)
@@ -52,6 +55,7 @@ const viewUpstream = (
     budgets: viewBudgets(budgets),
     cooled_until: cooled_ms === null ? null : formatTimestamp(now + cooled_ms),
     findings: findings.flatMap(({ message, upstream }) => upstream === name ? message : []),
+    refusals,
     proxy: shownProxy(proxy) ?? null,
     config: shownEntry(entryOf(raw, name))
   }]
@@ -89,6 +93,7 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
   const views = yield* UpstreamViews
   const tests = yield* UpstreamTests
   const servers = yield* ServerFindings
+  const upstreams = yield* Upstreams
 
   const current = Effect.gen(function*() {
     return { raw: yield* store.currentRaw, config: yield* store.current }
@@ -97,8 +102,16 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
   const itemsOf = Effect.gen(function*() {
     const { live, missing } = yield* views.now
     const shown = yield* current
+    const clock = yield* Clock.Clock
     const now = yield* Clock.currentTimeMillis
-    return { items: live.flatMap((each) => viewUpstream(shown, each, servers.now(), now)), missing }
+    const drivers = yield* upstreams.all
+    const refusalsOf = (name: string) =>
+      drivers.get(name)?.capabilities.refusals?.(monotonicMillis(clock)).map(({ model, part }) => ({
+        model,
+        effect: aboutPart(part)
+      })) ?? []
+    const items = live.flatMap((each) => viewUpstream(shown, each, servers.now(), refusalsOf(each.name), now))
+    return { items, missing }
   })
 
   const savedItem = Effect.fnUntraced(function*(saved: Saved, name: string) {

@@ -22,7 +22,7 @@ import { addThinking } from "../shared/chatThinking.ts"
 import { hasSentFields, type Sends, withVendorFieldsOf } from "../shared/chatVendorFields.ts"
 import type { ServerFields } from "../shared/Family.ts"
 import { type FieldPolicy, passes, passesUnwritten } from "../shared/fieldPolicy.ts"
-import type { LearnedWords } from "../shared/serverThinking.ts"
+import type { ThinkingWords } from "../shared/serverThinking.ts"
 import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
 import { chatLimits, promptLimits } from "./facts.ts"
 
@@ -124,7 +124,7 @@ export const passedFields = (
 export interface ServerFacts extends HistoryOptions {
   readonly tools: ToolMode
   /** The words in which it reads whether and how much to think. */
-  readonly words: LearnedWords | undefined
+  readonly words: ThinkingWords | undefined
   /** What becomes of fields that the gateway does not model. */
   readonly policy: FieldPolicy
 }

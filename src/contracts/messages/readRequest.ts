@@ -9,6 +9,7 @@ import {
   plainConversation,
   type StructuredOutput,
   Text,
+  type TextPart,
   type ToolChoice,
   type ToolDeclaration,
   type Turn,
@@ -209,19 +210,35 @@ function* messageTurns(
   )
 }
 
+/**
+ * The line by which Claude Code tells its vendor who pays, at the head of the system prompt. It changes with each request, so that no prefix
+ * of the prompt is ever the same: only the vendor gets it.
+ */
+const billing = /^x-anthropic-billing-header:[^\n]*\n*/
+
+/** A text of the system prompt, whose line for the vendor alone is in its vendor fields. */
+const systemText = (block: { readonly text: string }, vendorFields: VendorFields | undefined): TextPart => {
+  const text = block.text.replace(billing, "")
+  return text === block.text
+    ? withVendorFields(Text(text), vendorFields)
+    : withVendorFields(Text(text), wholeOf({ type: "text", ...block }, vendorFields))
+}
+
 const systemTurns = (
   system: string | ReadonlyArray<typeof SystemBlock.Type> | null | undefined,
   faults: Faults
 ): Array<Turn> => {
   const parts = typeof system === "string"
-    ? [Text(system)]
+    ? [systemText({ text: system }, undefined)]
     : listed((system ?? []).map((block, i) => {
       const vendorFields = faults.attach(`system[${i}]`)
       return "text" in block
-        ? withVendorFields(Text(block.text), vendorFields)
+        ? systemText(block, vendorFields)
         : withVendorFields(omitted(block.type), vendorFields)
     }))
-  return parts.every((part) => part.text === "") ? [] : [{ role: "system", parts }]
+  return parts.every((part) => part.text === "" && part.vendorFields?.wholeElement !== true)
+    ? []
+    : [{ role: "system", parts }]
 }
 
 /** The tools that the caller runs, and those that the vendor runs, which have another `type`. */

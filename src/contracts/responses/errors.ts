@@ -32,16 +32,6 @@ const filters = /^(?:invalid_prompt|content_filter)$|_policy(?:_violation)?$/
 /** Codes of what is wrong with the request. */
 const mistakes = /^(?:invalid|image)_|^(?:failed_to_download_image|unsupported_image_media_type|empty_image_file)$/
 
-/** A wait in a message: `Please try again in 1.5s`, or `in 320ms`. */
-const wait = /try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s)\b/i
-
-/** The seconds that a message asks to wait. */
-const waitIn = (message: string): number | undefined => {
-  const found = wait.exec(message.slice(0, 2_000))
-  if (found === null) return undefined
-  return Number(found[1]) / (found[2]!.toLowerCase() === "ms" ? 1_000 : 1)
-}
-
 /** The names of events, which are no types of errors. */
 const eventFields: ReadonlySet<string> = new Set(["type", "sequence_number", "status", "headers", "stream_id"])
 
@@ -59,12 +49,10 @@ const bodyOf = (error: unknown) => {
 export const replyErrorFacts = (error: unknown): Facts => {
   const { status, ...stated } = httpErrorFacts(error)
   const code = stated.serverCode ?? ""
-  const retryAfter = waitIn(stated.message ?? "")
   return {
     kind: filters.test(code) ? "withdrawn" : "refused",
     ...stated,
     ...bodyOf(error),
-    ...(retryAfter === undefined ? {} : { retryAfter }),
     ...(mistakes.test(code) ? { status: 400 } : status === undefined ? {} : { status })
   }
 }

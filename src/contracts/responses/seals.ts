@@ -71,11 +71,6 @@ export const lacksEndpoint = (failure: UpstreamFailure): boolean =>
   failure.kind === "refused" && !refusesModel(failure) && !refusesSeal(failure) &&
   (failure.status === 404 || failure.status === 405 || failure.status === 501)
 
-/** True for a refusal of thinking in a form that the server can read again, which the gateway asks for by itself. */
-export const refusesSealing = (failure: UpstreamFailure): boolean =>
-  failure.status === 400 && !refusesSeal(failure) &&
-  /encrypted[ _.]content/i.test((failure.message ?? "").slice(0, 2_000))
-
 /** Fields of a request that thinking may be refused by. */
 const fieldsOfThinking = /^(?:input|messages|reasoning)\b/
 

@@ -3,7 +3,7 @@
  */
 import { type Conversation, type Thinking, thinkingWords } from "../../domain/Conversation.ts"
 import { isRecord, type Json } from "../../domain/json.ts"
-import { budgetTokens, type LearnedWords, lowBudget, mediumBudget } from "./serverThinking.ts"
+import { budgetTokens, lowBudget, mediumBudget, type ThinkingWords } from "./serverThinking.ts"
 
 /** How much to think, as an effort; `undefined` if the caller leaves it to the server. */
 export const effortOf = ({ budget, effort, mode }: Thinking): string | undefined => {
@@ -26,7 +26,7 @@ const budgetOf = (thinking: Thinking): Json | undefined => {
 export const addThinking = (
   request: Record<string, Json>,
   { thinking }: Pick<Conversation, "thinking">,
-  words: LearnedWords | undefined
+  words: ThinkingWords | undefined
 ): void => {
   if (thinking === undefined) return
   const isSaidByCaller = thinking.fields === undefined && thinkingWords.some((name) => Object.hasOwn(request, name))
@@ -47,17 +47,9 @@ export const addThinking = (
       if (budget !== undefined) request["thinking"] ??= budget
       return
     }
-    case "switch": {
-      if (thinking.mode === "off") request["reasoning_effort"] ??= "none"
-      return
-    }
     case "none":
   }
 }
-
-/** True if a request may have an effort that asks for thinking. */
-export const sendsEffort = (thinking: Thinking | undefined, words: LearnedWords | undefined): boolean =>
-  thinking !== undefined && thinking.mode !== "off" && (words === undefined || words === "effort")
 
 /** The names by which a server has sent thinking so far. */
 export interface ReasoningNames {

@@ -7,7 +7,9 @@
 import { isHealthReason } from "../../domain/failureReasons.ts"
 import { fieldName } from "../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import type { RefusedPart } from "../../domain/refusedParts.ts"
 import { asString } from "./json.ts"
+import { refusedParts } from "./refusals.ts"
 
 /** The facts of an error. `status` is the one in the error itself. */
 interface ErrorFacts {
@@ -16,6 +18,8 @@ interface ErrorFacts {
   /** The field of the request that the server names. */
   readonly param?: string
   readonly status?: number
+  /** Parts of the request that the server refuses. */
+  readonly refused?: ReadonlyArray<RefusedPart>
 }
 
 /** Details that are read. */
@@ -65,12 +69,14 @@ const describe = (error: JsonRecord): ErrorFacts => {
   const reason = words.find(isHealthReason) ?? words.slice(0, 2).find((word) => word !== undefined && !isNumber(word))
   const message = messageOf(error, deepest)
   const param = paramOf(error)
+  const refused = refusedParts(error, message, param)
   const status = [error["code"], error["status"]].map(Number).find((code) => code >= 400 && code < 600)
   return {
     ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { message }),
     ...(param === undefined ? {} : { param }),
-    ...(status === undefined ? {} : { status })
+    ...(status === undefined ? {} : { status }),
+    ...(refused.length === 0 ? {} : { refused })
   }
 }
 

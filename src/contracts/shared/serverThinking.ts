@@ -6,9 +6,6 @@ import { type Thinking, thinkingWords } from "../../domain/Conversation.ts"
 /** The words in which a server reads whether and how much to think (`upstream.models`). */
 export type ThinkingWords = "effort" | "template" | "budget" | "none"
 
-/** What a model reads that refuses an amount: `reasoning_effort` turns its thinking off, and nothing else of it is sent. */
-export type LearnedWords = ThinkingWords | "switch"
-
 /** Fields of other servers for thinking that the contracts of vendors have fields of their own for; template arguments may say more. */
 export const translatedThinking: ReadonlySet<string> = new Set(
   thinkingWords.filter((name) => name !== "chat_template_kwargs")
@@ -38,8 +35,8 @@ export const budgetTokens = ({ budget, effort, mode }: Thinking): number | undef
     : undefined)
 
 /** True if a server with these words receives all that the caller's vendor fields say of thinking. */
-export const saysThinking = ({ budget, effort, mode }: Thinking, words: LearnedWords = "effort"): boolean => {
+export const saysThinking = ({ budget, effort, mode }: Thinking, words: ThinkingWords = "effort"): boolean => {
   const saysAmount = effort !== undefined || budget !== undefined
   if (mode === "auto" && !saysAmount) return true
-  return words === "template" || words === "switch" ? mode === "off" || !saysAmount : words !== "none"
+  return words === "template" ? mode === "off" || !saysAmount : words !== "none"
 }

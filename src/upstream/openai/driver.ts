@@ -1,13 +1,11 @@
 /**
  * Completions by `POST {base_url}/chat/completions` of an OpenAI-compatible server. `compatible/driver.ts` has the rest of the server.
  */
-import * as Effect from "effect/Effect"
 import { chat } from "../../contracts/chat/contract.ts"
 import { passesField, sendsStop, sendsVendorFields, sentStop } from "../../contracts/chat/writeRequest.ts"
-import { sendsEffort, unknownNames } from "../../contracts/shared/chatThinking.ts"
+import { unknownNames } from "../../contracts/shared/chatThinking.ts"
 import { saysThinking } from "../../contracts/shared/serverThinking.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import { cacheNames } from "../server/cacheName.ts"
 import type { CompletionCall, ServerClient } from "../server/ServerClient.ts"
@@ -16,22 +14,13 @@ import type { ServerSettings } from "../server/ServerOptions.ts"
 import { type CompletionRequest, sendsNothing, type ServedContract } from "../Upstream.ts"
 import { OutputLimit } from "./outputLimit.ts"
 
-/** Models that are remembered. */
-const mostSwitched = 1_000
-
-/** Ollama's refusal of an amount of thinking, for all of its models but gpt-oss. */
-const refusesEffort = ({ message = "", status }: UpstreamFailure): boolean =>
-  status === 400 && /^think value .{1,40} is not supported\b/.test(message.slice(0, 200))
-
 /** Makes the part of a driver that is the contract's own. */
 export const serveChat = (client: ServerClient, settings: ServerSettings): ServedContract => {
   const policy = settings.fields
   const tools = settings.tools === "prompt" ? "prompt" : "native"
   const nameOf = namesOf(settings)
   const thinking = new Map(settings.models.map((model) => [model.id, model.thinking]))
-  /** Models that take thinking on or off, as their refusals say. */
-  const switched = new Set<string>()
-  const wordsOf = ({ id }: UpstreamModel) => switched.has(id) ? "switch" : thinking.get(id)
+  const wordsOf = ({ id }: UpstreamModel) => thinking.get(id)
   const names = unknownNames()
   const outputLimit = new OutputLimit(settings.baseUrl)
   const caches = cacheNames(settings, "openai")
@@ -71,21 +60,7 @@ export const serveChat = (client: ServerClient, settings: ServerSettings): Serve
       fields: passesField(policy),
       vendorFields: sendsVendorFields(policy, tools)
     },
-    complete: (request) => {
-      const { conversation, model } = request
-      const takesEffort = () => sendsEffort(conversation.thinking, wordsOf(model)) && switched.size < mostSwitched
-      /** Whether the refusal tells words of the server that the request can be said in. */
-      const learns = (failure: UpstreamFailure): boolean => {
-        if (!takesEffort() || !refusesEffort(failure)) {
-          return outputLimit.learnsFrom(model.id, conversation.sampling, failure)
-        }
-        switched.add(model.id)
-        return true
-      }
-      const ask = () => client.complete(request, say)
-      // At most once for each of the two: nothing is learned twice.
-      return ask().pipe(Effect.catchIf(learns, ask), Effect.catchIf(learns, ask))
-    },
+    complete: (request) => client.complete(request, say),
     capabilities: {}
   }
 }

@@ -1,17 +1,13 @@
 /**
  * The field by which a server reads the most tokens of a reply: `max_tokens` or `max_completion_tokens`.
  *
- * The caller's own field goes to the server, until the server shows that it reads the other one: it refuses the field, as the vendor's newer
- * models do, or it passes over the field and writes more than was asked for, as Ollama does
- * (https://github.com/ollama/ollama/issues/7125).
+ * The caller's own field goes to the server, until the server passes over it and writes more than was asked for, as Ollama does
+ * (https://github.com/ollama/ollama/issues/7125). A field that the server refuses is one of its `Refusals`.
  */
 import type { Sampling } from "../../domain/Conversation.ts"
-import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 
-/** The two limits of a request, by the fields that they are sent as. */
-const names = { maxTokens: "max_tokens", maxCompletionTokens: "max_completion_tokens" } as const
-
-type Limit = keyof typeof names
+/** The two limits of a request. */
+type Limit = "maxTokens" | "maxCompletionTokens"
 
 /** Models that are remembered. */
 const mostModels = 1_000
@@ -24,9 +20,6 @@ const slack = 16
  * (https://platform.openai.com/docs/api-reference/chat/create).
  */
 const knownHosts: ReadonlyMap<string, Limit> = new Map([["api.openai.com", "maxCompletionTokens"]])
-
-/** What a refusal says of a field that is not read. */
-const unread = /unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|extra |not permitted|not allowed/i
 
 export class OutputLimit {
   readonly #usual: Limit | undefined
@@ -45,17 +38,6 @@ export class OutputLimit {
       : { ...sampling, maxCompletionTokens: undefined, maxTokens: undefined, [name]: limit }
   }
 
-  /** Whether a refusal says that the server reads the other field, which is sent from now on. */
-  learnsFrom(model: string, sampling: Sampling, { message = "", param, status }: UpstreamFailure): boolean {
-    if (status !== 400 && status !== 422) return false
-    const sent = this.#sentOf(model, sampling)
-    const text = message.slice(0, 300)
-    if (sent === undefined || !unread.test(text)) return false
-    const field = names[sent]
-    if (param?.split(".").at(-1) !== field && !new RegExp(`\\b${field}\\b`).test(text)) return false
-    return this.#learn(model, sent === "maxTokens" ? "maxCompletionTokens" : "maxTokens")
-  }
-
   /** Looks at the tokens of a reply: more than its limit says that the server has passed over the field. */
   counted(model: string, sampling: Sampling, tokens: number): void {
     const { maxCompletionTokens = Infinity } = this.said(model, sampling)
@@ -70,10 +52,8 @@ export class OutputLimit {
     return maxTokens === undefined ? "maxCompletionTokens" : undefined
   }
 
-  /** Learns a field once for each model, so that a server which reads neither is not asked in turn. */
-  #learn(model: string, name: Limit): boolean {
-    if (this.#learned.has(model) || this.#learned.size >= mostModels) return false
-    this.#learned.set(model, name)
-    return true
+  /** Learns a field once for each model. */
+  #learn(model: string, name: Limit): void {
+    if (!this.#learned.has(model) && this.#learned.size < mostModels) this.#learned.set(model, name)
   }
 }

@@ -12,8 +12,6 @@ export class KnownModels implements ReadThinking {
   /** Models that have sent their thinking itself, which the server reads then, and those whose thinking it has refused. */
   readonly #thoughts = new LearnedModels()
   readonly #unread = new LearnedModels()
-  /** Models that refuse to seal thinking, because they have none. */
-  readonly #sealless = new LearnedModels()
 
   constructor(settings: ServerSettings) {
     this.#settings = settings
@@ -42,13 +40,6 @@ export class KnownModels implements ReadThinking {
     this.#thoughts.learn(model, now)
   }
 
-  /** Whether this is the first that is known of a refusal to seal a model's thinking. `now`: monotonic milliseconds. */
-  learnsSealless(model: UpstreamModel, now: number): boolean {
-    if (this.#sealless.has(model, now)) return false
-    this.#sealless.learn(model, now)
-    return true
-  }
-
   /** How a model is asked at this moment, in monotonic milliseconds. */
   optionsOf(model: UpstreamModel, now: number): ModelOptions {
     const { fields, historyReasoning, tools } = this.#settings
@@ -57,7 +48,7 @@ export class KnownModels implements ReadThinking {
       speaks: this.speaks,
       tools: tools === "prompt" ? "prompt" : "native",
       words,
-      seals: words !== "none" && !this.#sealless.has(model, now),
+      seals: words !== "none",
       shows: model.reasoning,
       policy: fields,
       history: historyReasoning,

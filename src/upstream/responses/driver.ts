@@ -2,9 +2,8 @@
  * Completions by the Responses API of an OpenAI-compatible server, `POST {base_url}/responses`. `compatible/driver.ts` has the rest of the
  * server.
  */
-import * as Effect from "effect/Effect"
 import { responses } from "../../contracts/responses/contract.ts"
-import { makeSeals, refusesSealing } from "../../contracts/responses/seals.ts"
+import { makeSeals } from "../../contracts/responses/seals.ts"
 import {
   compactRequest,
   countRequest,
@@ -81,21 +80,7 @@ export const serveResponses = (client: ServerClient, settings: ServerSettings): 
       fields: sendsField(policy),
       vendorFields: sendsVendorField(policy)
     },
-    complete: (request) => {
-      let askedAt = -Infinity
-      const ask = () =>
-        client.complete(request, (asked, now) => {
-          askedAt = now
-          return say(asked, now)
-        })
-      // What the gateway asks for by itself is left out after the first refusal.
-      const { conversation, model } = request
-      return Effect.catchIf(
-        ask(),
-        (failure) => refusesSealing(failure) && !isNative(conversation) && models.learnsSealless(model, askedAt),
-        ask
-      )
-    },
+    complete: (request) => client.complete(request, say),
     capabilities: {
       seals,
       compaction: models.speaks && settings.compaction !== "gateway" ? compaction : undefined,

@@ -20,7 +20,7 @@ import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import { isRecord, wellFormed } from "../../domain/json.ts"
 import { loginOfToken, secretsOfToken } from "../../domain/ownLogin.ts"
-import { resetOfError } from "../../domain/quota.ts"
+import { resetOfError, resetOfHeaders } from "../../domain/quota.ts"
 import type { ServersModel } from "../../domain/routes.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
@@ -49,6 +49,7 @@ import type {
   RelayedRequest,
   RoundRecorder
 } from "../Upstream.ts"
+import { Refusals } from "./Refusals.ts"
 import type { ServerSettings } from "./ServerOptions.ts"
 
 /** Bytes, and milliseconds, that are read of a body other than a reply. */
@@ -78,6 +79,9 @@ const slowFor = 3_600_000
 
 /** Statuses of a server, or of a proxy before it, whose time is over. */
 const slowStatuses: ReadonlySet<number> = new Set([408, 504, 524])
+
+/** Repetitions of a completion without what the server refuses. A server may name one field after the other. */
+const mostRepeats = 3
 
 /** Tokens of output up to which a reply is asked for as a whole. */
 const mostWholeTokens = 8_192
@@ -184,6 +188,7 @@ export const makeServerClient = (
    * begins at its end, and a longer one would look like a server that hangs.
    */
   let slowUntil = -Infinity
+  const refusals = new Refusals(id)
   const isAskedWhole = ({ conversation, isWhole }: CompletionRequest, now: number): boolean =>
     isWhole === true && (
       conversation.vendorFields?.compacts === true ||
@@ -259,7 +264,12 @@ export const makeServerClient = (
     const requestId = exchange.header("request-id") ?? exchange.header("x-request-id")
     const body = parseJson(text)
     const stated = readError(body)
-    const times = [exchange.retryAfter(now), stated.retryAfter, resetOfError(body, now)]
+    const times = [
+      exchange.retryAfter(now),
+      stated.retryAfter,
+      resetOfError(body, now),
+      status === 429 ? resetOfHeaders((name) => exchange.header(name), now) : undefined
+    ]
     // Of several times the latest one is when the server takes requests again.
     const retryAfter = Math.max(...times.map((seconds) => seconds ?? 0))
     const facts = {
@@ -416,6 +426,38 @@ export const makeServerClient = (
     )
   }
 
+  /** Sends a completion without what the server has refused, and again if its refusal says something new of that. */
+  const sendFitted = (
+    request: CompletionRequest,
+    token: string | undefined,
+    call: CompletionCall,
+    scope: Scope.Scope,
+    clock: Clock.Clock,
+    tried: ReadonlyArray<string> = []
+  ): Effect.Effect<CompletionReply, UpstreamFailure> => {
+    const { model: { id: model } } = call
+    const { budget } = request
+    const { body, changed } = refusals.fitted(model, call.body, request, monotonicMillis(clock))
+    if (changed.length > 0) request.onChanged?.(changed)
+    const sent = Effect.catch(send(request, token, { ...call, body }, scope, clock), (failure) => {
+      const { refused, status } = failure
+      if (refused === undefined || tried.length === mostRepeats || (status !== 400 && status !== 422)) {
+        return Effect.fail(failure)
+      }
+      const now = monotonicMillis(clock)
+      refusals.learn(model, refused, body, now)
+      const bodies = [...tried, body]
+      return !bodies.includes(refusals.fitted(model, call.body, request, now).body) && budget.takeCall()
+        ? sendFitted(request, token, call, scope, clock, bodies)
+        : Effect.fail(failure)
+    })
+    if (!refusals.knows(model)) return sent
+    return Effect.map(sent, (reply) => {
+      refusals.answered(model, body, monotonicMillis(clock))
+      return reply
+    })
+  }
+
   /** Makes the call of a completion, in slices, and sends it. `now`: monotonic milliseconds. */
   const complete = (
     request: CompletionRequest,
@@ -432,7 +474,7 @@ export const makeServerClient = (
         const asked = { ...request, isWhole: isAskedWhole(request, now) }
         return Effect.flatMapEager(
           startCooperatively(say(asked, now)),
-          (call) => send(asked, token, call, scope, clock)
+          (call) => sendFitted(asked, token, call, scope, clock)
         )
       }))
 
@@ -530,5 +572,20 @@ export const makeServerClient = (
     }, Effect.scoped)
 
   const { secrets } = exchanges
-  return { ask, complete, isAnswer, isError, limits, listModels, post, readBody, refusal, relay, secrets, verify }
+  const refused = (now: number) => refusals.known(now)
+  return {
+    ask,
+    complete,
+    isAnswer,
+    isError,
+    limits,
+    listModels,
+    post,
+    readBody,
+    refusal,
+    refused,
+    relay,
+    secrets,
+    verify
+  }
 }

@@ -45,7 +45,11 @@ export const serverDriver = (
   own: Pick<Driver, "name" | "contract" | "sends" | "complete" | "capabilities">
 ): Driver => ({
   ...own,
-  capabilities: { ...own.capabilities, listModels: client.listModels(path + query, read, ask) },
+  capabilities: {
+    ...own.capabilities,
+    refusals: client.refused,
+    listModels: client.listModels(path + query, read, ask)
+  },
   // Most self-hosted servers need no key; others refuse by themselves.
   isAnonymous: true,
   models: settings.furtherModels,

@@ -124,7 +124,6 @@ describe("a chat request", () => {
     const form = await post("a=b&c=d", { "content-type": "application/x-www-form-urlencoded" })
     assert.strictEqual(form.status, 415)
     assert.strictEqual(errorOf(form.text).code, "unsupported_media_type")
-    assert.strictEqual((await post(body, { "content-encoding": "gzip" })).status, 415)
   })
 
   it("with broken JSON gets the place of the fault, whatever content type the client names", async () => {

@@ -50,6 +50,18 @@ describe("a request of the messages style to a server of another contract", () =
     assert.deepStrictEqual(messages, [{ role: "system", content: "Be brief." }, { role: "user", content: "Hi" }])
   })
 
+  it.each([
+    ["a block", (line: string) => [{ type: "text", text: line }, { type: "text", text: "Be brief." }]],
+    ["the first line of a block", (line: string) => [{ type: "text", text: `${line}\nBe brief.` }]],
+    ["the first line of a text", (line: string) => `${line}\nBe brief.`]
+  ])("has the same prompt whatever the client tells its vendor of payments: %s", async (_, system) => {
+    for (const cch of ["fa690", "36ee5"]) {
+      const line = `x-anthropic-billing-header: cc_version=2.1.37.0d9; cc_entrypoint=cli; cch=${cch};`
+      const { messages } = await ask({ system: system(line), ...user({ type: "text", text: "Hi" }) })
+      assert.deepStrictEqual(messages, [{ role: "system", content: "Be brief." }, { role: "user", content: "Hi" }])
+    }
+  })
+
   it("tells what of its elements has no effect, by its path", async () => {
     const { ignored } = await ask({
       ...user({

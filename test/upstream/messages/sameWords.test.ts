@@ -69,6 +69,17 @@ const requests: { readonly [name: string]: Partial<BetaRequest> } = {
     speed: "fast",
     betas: ["context-management-2025-06-27", "mcp-client-2025-11-20"]
   },
+  "what the client tells its vendor of payments": {
+    system: [
+      { type: "text", text: "x-anthropic-billing-header: cc_version=2.1.37.0d9; cc_entrypoint=cli; cch=fa690;" },
+      { type: "text", text: "x-anthropic-billing-header: again\nBe brief.", cache_control: ephemeral }
+    ],
+    messages: [{ role: "user", content: "Hi" }]
+  },
+  "nothing but what the client tells its vendor of payments": {
+    system: [{ type: "text", text: "x-anthropic-billing-header: cc_version=2.1.37.0d9; cch=fa690;" }],
+    messages: [{ role: "user", content: "Hi" }]
+  },
   "pictures and documents": {
     messages: [{
       role: "user",

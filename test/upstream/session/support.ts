@@ -167,6 +167,7 @@ export const request = (prompt: string, rest: Partial<CompletionRequest> = {}): 
   direct: false,
   callerHeaders: undefined,
   client: undefined,
+  onChanged: undefined,
   cacheName: undefined,
   hasSession: false,
   leastCached: undefined,

@@ -21,6 +21,7 @@ const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamIte
   cooled_until: null,
   reason: null,
   findings: [],
+  refusals: [],
   proxy: null,
   budgets: [],
   last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },

@@ -1,0 +1,223 @@
+/**
+ * The words by which servers refuse a part of a request, in one table. Each row has the words of one or more servers, from their documents and
+ * from public reports. A refusal may match several rows, and a row several times.
+ */
+import { isRecord, type JsonRecord } from "../../domain/json.ts"
+import { keyOfPart, type RefusedPart } from "../../domain/refusedParts.ts"
+
+type Found = RegExpExecArray
+
+interface Row {
+  readonly words: RegExp
+  readonly part: (found: Found, param: string | undefined) => RefusedPart | ReadonlyArray<RefusedPart> | undefined
+}
+
+/** Characters of a message that are read, and parts of it that are kept. */
+const longestMessage = 2_000
+const mostParts = 16
+
+const field = (path: string | undefined): RefusedPart | undefined =>
+  path === undefined ? undefined : { _tag: "UnsupportedField", path }
+
+const namesIn = (text: string): ReadonlyArray<string> => text.match(/[\w.]+/g) ?? []
+
+const value = (path: string | undefined, allowed: string): RefusedPart | undefined =>
+  path === undefined ? undefined : {
+    _tag: "UnsupportedValue",
+    path,
+    allowed: (allowed.match(/[\w.-]+/g) ?? []).filter((word) => word !== "or" && word !== "and")
+  }
+
+const first = ({ 1: name }: Found) => field(name)
+const all = ({ 1: names = "" }: Found) => namesIn(names).flatMap((name) => field(name) ?? [])
+const most = ({ 1: tokens }: Found): RefusedPart => ({ _tag: "TooLarge", most: Number(tokens) })
+
+const window = (window: string | undefined, prompt: string | undefined): RefusedPart | undefined =>
+  Number(prompt) < Number(window) ? { _tag: "OverWindow", window: Number(window), prompt: Number(prompt) } : undefined
+
+const quoted = "[`'\"]"
+
+const rows: ReadonlyArray<Row> = [
+  // Fields. OpenAI and Azure.
+  { words: /Unsupported parameter: '([\w.]+)'/g, part: first },
+  { words: /Unknown parameter: '([\w.]+)'/g, part: first },
+  { words: /Unrecognized request arguments? supplied: ([\w., ]{1,500})/g, part: all },
+  { words: /Validation error at #\/([\w/]+): Extra inputs/g, part: ({ 1: at = "" }) => field(at.replaceAll("/", ".")) },
+  // Pydantic: vLLM, Anthropic, Fireworks.
+  { words: /'loc': \('body', '(\w+)'\), 'msg': 'Extra inputs/g, part: first },
+  { words: /^([\w.]+): Extra inputs are not permitted/g, part: first },
+  { words: /Extra inputs are not permitted, field: '([\w.]+)'/g, part: first },
+  { words: /^Extra inputs are not permitted$/g, part: (_, param) => field(param) },
+  // Groq and Cerebras.
+  { words: /property '([\w.]+)' is unsupported/g, part: first },
+  { words: /`(\w+)` is not supported with this model/g, part: first },
+  // xAI, llama.cpp, LiteLLM, serde and Go.
+  { words: /Argument not supported on this model: (\w+)/g, part: first },
+  { words: /Unsupported param: (\w+)/g, part: first },
+  { words: /does not support parameters: \[([\w', ]{1,500})\]/g, part: all },
+  { words: new RegExp(`unknown field ${quoted}([\\w.]+)${quoted}`, "g"), part: first },
+  // Responses servers whose model seals nothing.
+  {
+    words:
+      /encrypted[ _.]content\b.{0,80}\b(?:not (?:supported|available|enabled)|unsupported)|\b(?:unsupported|unknown|invalid value)\b.{0,80}encrypted[ _.]content/i,
+    part: () => field("include")
+  },
+  // Limits of output that have two names, and fields that a refusal names, in any words.
+  {
+    words:
+      /\b(max_(?:completion_)?tokens)\b['"`]?[^.]{0,40}\b(?:unsupported|not (?:supported|permitted|allowed|recogni[sz]ed))/gi,
+    part: first
+  },
+  {
+    words: /\b(?:unsupported|unrecogni[sz]ed|unknown|unexpected)\b[^.]{0,40}?\b(max_(?:completion_)?tokens)\b/gi,
+    part: first
+  },
+  {
+    words:
+      /\b(?:unsupported (?:field|parameter|argument)|unknown (?:field|parameter|argument)|unrecogni[sz]ed|not (?:supported|permitted))\b/i,
+    part: (_, param) => field(param)
+  },
+  // Gemini.
+  {
+    words: /Unknown name "(\w+)"(?: at '([\w.]+)')?: Cannot find field/g,
+    part: ({ 1: name, 2: at }) => field(at === undefined ? name : `${at}.${name}`)
+  },
+  {
+    words: /Thinking (budget|level) is not supported for this model/g,
+    part: ({ 1: kind }) => field(`generationConfig.thinkingConfig.thinking_${kind}`)
+  },
+  {
+    words: /Budget 0 is invalid|does not support setting thinking_budget to 0|thinking budget \(\d+\) is invalid/g,
+    part: () => field("generationConfig.thinkingConfig.thinkingBudget")
+  },
+  // Ollama.
+  { words: /^think value .{1,40} is not supported\b/g, part: () => value("reasoning_effort", "") },
+  {
+    words: /invalid reasoning value: '\w+'(?: \(must be ([^)]{1,200})\))?/g,
+    part: ({ 1: allowed = "" }) => value("reasoning_effort", allowed.replace(/one of/, ""))
+  },
+  { words: /^"[^"]{1,200}" does not support thinking$/g, part: () => field("reasoning_effort") },
+  // Anthropic and Bedrock.
+  { words: /`(\w+)` is deprecated for this model/g, part: first },
+  { words: /`?(temperature)`? may only be set to 1 when thinking/g, part: first },
+  { words: /`?(top_[pk])`? must be (?:unset|greater than or equal to 0\.95) when thinking/g, part: first },
+  {
+    words: /"thinking\.type\.\w+" is not supported for this model|adaptive thinking is not supported on this model/g,
+    part: () => field("thinking")
+  },
+  { words: /This model does not support the effort parameter/g, part: () => field("output_config.effort") },
+  {
+    words: /`(\w+)` and `(\w+)` cannot both be specified for this model/g,
+    part: ({ 1: one = "", 2: other = "" }) => ({ _tag: "Conflict", paths: [one, other] })
+  },
+  {
+    words: /You can only set only one of thinking budget and thinking level/g,
+    part: () => ({
+      _tag: "Conflict",
+      paths: ["generationConfig.thinkingConfig.thinkingLevel", "generationConfig.thinkingConfig.thinkingBudget"]
+    })
+  },
+  // Values. OpenAI, pydantic (vLLM, Mistral), Groq.
+  {
+    words:
+      /Unsupported value: '([\w.]+)' does not support .{1,100}? with (?:this|the '[^']{1,100}') model\.(?: Supported values are: ([^.]{1,300})\.)?/g,
+    part: ({ 1: path, 2: allowed = "" }) => value(path, allowed)
+  },
+  {
+    words: /^Invalid value: '[^']{1,100}'\. Supported values are: ([^.]{1,300})\./g,
+    part: ({ 1: allowed = "" }, param) => value(param, allowed)
+  },
+  {
+    words: /^Input should be ('[^.\]]{1,300}')$/g,
+    part: ({ 1: allowed = "" }, param) => value(param, allowed)
+  },
+  {
+    words: /`(\w+)` must be one of ([^.]{1,300})/g,
+    part: ({ 1: path, 2: allowed = "" }) => value(path, allowed)
+  },
+  // Limits of output. DeepSeek, Qwen, OpenAI, Anthropic, Groq, Gemini, Bedrock.
+  { words: /valid range of max_tokens is \[\d+, ?(\d{1,9})\]/g, part: most },
+  { words: /Range of max_tokens should be \[\d+, ?(\d{1,9})\]/g, part: most },
+  { words: /This model supports at most (\d{1,9}) completion tokens/g, part: most },
+  { words: /max_tokens: \d+ > (\d{1,9}), which is the maximum allowed number of output tokens/g, part: most },
+  { words: /`max(?:_completion)?_tokens` must be less than or equal to `?(\d{1,9})/g, part: most },
+  { words: /maximum tokens you requested exceeds the model limit of (\d{1,9})/g, part: most },
+  {
+    words: /supported range is from \d+ \(inclusive\) to (\d{1,9}) \(exclusive\)/g,
+    part: ({ 1: end }) => ({ _tag: "TooLarge", most: Number(end) - 1 })
+  },
+  // Windows. vLLM in several versions, OpenAI, DeepSeek, SGLang, Anthropic, TGI.
+  {
+    words:
+      /maximum context length is (\d{1,9}) tokens\. However, you requested \d+ tokens \((\d{1,9}) in the messages/g,
+    part: ({ 1: size, 2: prompt }) => window(size, prompt)
+  },
+  {
+    words: /maximum context length is (\d{1,9}) tokens\. However, your request has (\d{1,9}) input tokens plus/g,
+    part: ({ 1: size, 2: prompt }) => window(size, prompt)
+  },
+  {
+    words:
+      /maximum context length is (\d{1,9}) tokens\.\s+However, you requested \d+ output tokens and your prompt contains at least (\d{1,9}) input/g,
+    part: ({ 1: size, 2: prompt }) => window(size, prompt)
+  },
+  {
+    words:
+      /is too large: \d+\. ?This model's maximum context length is (\d{1,9}) tokens and your request has (\d{1,9}) input/g,
+    part: ({ 1: size, 2: prompt }) => window(size, prompt)
+  },
+  {
+    words:
+      /maximum context length of (\d{1,9}) tokens\. You requested a total of \d+ tokens: (\d{1,9}) tokens from the input/g,
+    part: ({ 1: size, 2: prompt }) => window(size, prompt)
+  },
+  {
+    words: /exceed context limit: (\d{1,9}) \+ \d{1,9} > (\d{1,9})/g,
+    part: ({ 1: prompt, 2: size }) => window(size, prompt)
+  },
+  {
+    words: /must be <= (\d{1,9})\. Given: (\d{1,9}) `inputs` tokens/g,
+    part: ({ 1: size, 2: prompt }) => window(size, prompt)
+  },
+  // Forced calls. DeepSeek, Qwen, Anthropic, Moonshot.
+  {
+    words:
+      /[Tt]hinking (?:mode does not support this|may not be enabled when) tool_choice|tool_choice\b[^.]{0,100}\b(?:in thinking mode|incompatible with thinking)/g,
+    part: () => ({ _tag: "ForcedCall" })
+  }
+]
+
+/** The fields of FastAPI's details that are extra inputs: Mistral, vLLM. */
+const extrasIn = (error: JsonRecord): ReadonlyArray<RefusedPart> => {
+  const message = error["message"]
+  const details = error["detail"] ?? (isRecord(message) ? message["detail"] : undefined)
+  return (Array.isArray(details) ? details.slice(0, mostParts) : []).flatMap((detail: unknown) => {
+    if (!isRecord(detail) || detail["type"] !== "extra_forbidden" || !Array.isArray(detail["loc"])) return []
+    return field(detail["loc"].filter((key) => key !== "body").join(".")) ?? []
+  })
+}
+
+const matchesOf = (text: string, words: RegExp): Iterable<Found> => {
+  if (words.global) return text.matchAll(words)
+  const found = words.exec(text)
+  return found === null ? [] : [found]
+}
+
+/** The parts of the request that an error refuses, by its message and the field that it names. */
+export const refusedParts = (
+  error: JsonRecord,
+  message: string | undefined,
+  param: string | undefined
+): ReadonlyArray<RefusedPart> => {
+  const text = (message ?? "").slice(0, longestMessage)
+  const found = rows.flatMap(({ part, words }) =>
+    Array.from(matchesOf(text, words), (match) => part(match, param) ?? []).flat()
+  )
+  // Several rows may have the same words.
+  const parts = new Map<string, RefusedPart>()
+  for (const part of [...extrasIn(error), ...found]) {
+    const key = keyOfPart(part)
+    if (!parts.has(key) && parts.size < mostParts) parts.set(key, part)
+  }
+  return [...parts.values()]
+}

@@ -1,0 +1,53 @@
+/** What a server's refusal says of parts of the request, in neutral terms. Its paths are paths of the server's contract. */
+import * as Schema from "effect/Schema"
+
+const path = Schema.String
+
+export const RefusedPart = Schema.Union([
+  /** The server does not read the field, or the model does not have it. */
+  Schema.TaggedStruct("UnsupportedField", { path }),
+  /** The field has a value that the model does not take. `allowed` is empty if the server names none. */
+  Schema.TaggedStruct("UnsupportedValue", { path, allowed: Schema.Array(Schema.String) }),
+  /** The limit of output is above the most that the model writes. */
+  Schema.TaggedStruct("TooLarge", { most: Schema.Number }),
+  /** The prompt fits, and the limit of output is above what it leaves of the window. */
+  Schema.TaggedStruct("OverWindow", { window: Schema.Number, prompt: Schema.Number }),
+  /** The model takes one of these fields. */
+  Schema.TaggedStruct("Conflict", { paths: Schema.Array(path) }),
+  /** The model takes no forced call while it thinks. */
+  Schema.TaggedStruct("ForcedCall", {})
+])
+export type RefusedPart = typeof RefusedPart.Type
+
+/** What is done about a part, in a sentence for operators. */
+export const aboutPart = (part: RefusedPart): string => {
+  switch (part._tag) {
+    case "UnsupportedField":
+      return `${part.path} is not sent`
+    case "UnsupportedValue":
+      return part.allowed.length === 0
+        ? `${part.path} is sent without the value that was refused`
+        : `${part.path} is one of ${part.allowed.join(", ")}`
+    case "TooLarge":
+      return `the limit of output is ${part.most} at most`
+    case "OverWindow":
+      return `the limit of output is what the prompt leaves of ${part.window} tokens`
+    case "Conflict":
+      return `of ${part.paths.join(" and ")}, the first is sent`
+    case "ForcedCall":
+      return "a call is not forced while the model thinks"
+  }
+}
+
+/** Identifies a part among those of its model. */
+export const keyOfPart = (part: RefusedPart): string => {
+  switch (part._tag) {
+    case "UnsupportedField":
+    case "UnsupportedValue":
+      return part.path
+    case "Conflict":
+      return part.paths.join()
+    default:
+      return part._tag
+  }
+}

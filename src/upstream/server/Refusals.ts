@@ -1,0 +1,119 @@
+/**
+ * What the refusals of one server have said of its models, and the bodies of requests changed by it. A fact ends after an hour, after a
+ * success that contradicts it, and with the driver, which a change of the upstream replaces.
+ *
+ * A client that speaks the server's contract gets its refusals, and its own fields stay: only what the gateway itself has added is left out.
+ */
+import { EditedBody, withoutRefused } from "../../contracts/shared/editedBody.ts"
+import { keyOfPart, type RefusedPart } from "../../domain/refusedParts.ts"
+import { type FamilyName, isWholeFor } from "../../domain/VendorFields.ts"
+import type { CompletionRequest } from "../Upstream.ts"
+import { knownFor } from "./LearnedModels.ts"
+
+/** Models that are remembered, and facts of each; one more takes the place of the oldest. */
+const mostModels = 1_000
+const mostOfModel = 64
+
+interface Known {
+  readonly part: RefusedPart
+  /** Monotonic milliseconds. */
+  readonly until: number
+  /** Tokens of the prompt for each character of the body, where the prompt was counted. */
+  readonly perCharacter: number
+}
+
+/** Fields that the gateway adds by itself. */
+const added: ReadonlySet<string> = new Set(["prompt_cache_key", "stream_options", "include"])
+
+/** Whether a field may be left out of a request: not what its client has written in the server's own contract. */
+const mayDrop =
+  (contract: FamilyName, { client, conversation }: CompletionRequest) => (path: string, part: RefusedPart): boolean => {
+    if (isWholeFor(conversation, contract)) return false
+    if (client !== contract) return true
+    const isWritten = Object.hasOwn(conversation.serverFields ?? {}, path)
+    // Servers of the common contract differ in the efforts that they read, and Ollama's models read none.
+    return (!isWritten && added.has(path)) ||
+      (part._tag === "UnsupportedValue" && part.allowed.length === 0 && path === "reasoning_effort")
+  }
+
+/** Adds to a map of bounded size. */
+const put = <Key, Value>(map: Map<Key, Value>, key: Key, value: Value, most: number): void => {
+  map.delete(key)
+  for (const oldest of map.keys()) {
+    if (map.size < most) break
+    map.delete(oldest)
+  }
+  map.set(key, value)
+}
+
+/** A body as it is sent, and the paths of what was changed. */
+interface FittedBody {
+  readonly body: string
+  readonly changed: ReadonlyArray<string>
+}
+
+export class Refusals {
+  readonly #contract: FamilyName
+  readonly #models = new Map<string, Map<string, Known>>()
+
+  constructor(contract: FamilyName) {
+    this.#contract = contract
+  }
+
+  /** What is known of each model. `now`: monotonic milliseconds. */
+  known(now: number): ReadonlyArray<{ readonly model: string; readonly part: RefusedPart }> {
+    return Array.from(this.#models, ([model]) => this.#of(model, now).map(({ part }) => ({ model, part }))).flat()
+  }
+
+  /** True if something of a model's refusals is remembered. */
+  knows(model: string): boolean {
+    return this.#models.has(model)
+  }
+
+  /** The body of a request for a model, by what is known of it. */
+  fitted(model: string, body: string, request: CompletionRequest, now: number): FittedBody {
+    const facts = this.#of(model, now)
+    if (facts.length === 0) return { body, changed: [] }
+    const unread = facts.flatMap(({ part }) => part._tag === "UnsupportedField" ? [part.path] : [])
+    const edited = new EditedBody(body, new Set(unread))
+    const before = String(edited)
+    for (const { part, perCharacter } of facts) {
+      const counted = part._tag === "OverWindow" ? { ...part, prompt: Math.ceil(body.length * perCharacter) } : part
+      withoutRefused(edited, counted, mayDrop(this.#contract, request))
+    }
+    const after = String(edited)
+    // What the gateway adds by itself is no loss of the client's.
+    const isNamed = (path: string) => !added.has(path) || Object.hasOwn(request.conversation.serverFields ?? {}, path)
+    return after === before ? { body, changed: [] } : { body: after, changed: edited.changed.filter(isNamed) }
+  }
+
+  /** Remembers what the refusal of a body says. */
+  learn(model: string, parts: ReadonlyArray<RefusedPart>, body: string, now: number): void {
+    const facts = this.#models.get(model) ?? new Map<string, Known>()
+    for (const part of parts) {
+      const perCharacter = part._tag === "OverWindow" ? part.prompt / body.length : 0
+      put(facts, keyOfPart(part), { part, until: now + knownFor, perCharacter }, mostOfModel)
+    }
+    put(this.#models, model, facts, mostModels)
+  }
+
+  /** A request with this body was answered: forgets what it contradicts. */
+  answered(model: string, body: string, now: number): void {
+    if (this.#of(model, now).length === 0) return
+    const sent = new EditedBody(body)
+    for (const [key, { part }] of this.#models.get(model) ?? []) {
+      const limit = part._tag === "TooLarge" ? sent.limit()?.[1] ?? 0 : 0
+      const isSent = part._tag === "UnsupportedField"
+        ? sent.placesOf(part.path).length > 0
+        : part._tag === "TooLarge" && limit > part.most
+      if (isSent) this.#models.get(model)?.delete(key)
+    }
+  }
+
+  #of(model: string, now: number): ReadonlyArray<Known> {
+    const facts = this.#models.get(model)
+    if (facts === undefined) return []
+    for (const [key, { until }] of facts) if (until <= now) facts.delete(key)
+    return [...facts.values()]
+  }
+}

@@ -1,0 +1,233 @@
+/** The words by which servers refuse parts of a request, from their documents and from public reports. */
+import { assert, describe, it } from "@effect/vitest"
+import { errorFacts } from "../../src/contracts/shared/errorFacts.ts"
+import type { RefusedPart } from "../../src/domain/refusedParts.ts"
+
+const field = (path: string): RefusedPart => ({ _tag: "UnsupportedField", path })
+const value = (path: string, ...allowed: ReadonlyArray<string>): RefusedPart => ({
+  _tag: "UnsupportedValue",
+  path,
+  allowed
+})
+const most = (most: number): RefusedPart => ({ _tag: "TooLarge", most })
+const over = (window: number, prompt: number): RefusedPart => ({ _tag: "OverWindow", window, prompt })
+const forced: RefusedPart = { _tag: "ForcedCall" }
+
+const thinkingConfig = "generationConfig.thinkingConfig"
+
+/** Each server, its message, and what it says; with the field that the error names. */
+const rows: ReadonlyArray<
+  readonly [server: string, message: string, parts: ReadonlyArray<RefusedPart>, param?: string]
+> = [
+  [
+    "OpenAI",
+    "Unsupported parameter: 'temperature' is not supported with this model.",
+    [field("temperature")],
+    "temperature"
+  ],
+  [
+    "OpenAI, of a limit",
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    [field("max_tokens")],
+    "max_tokens"
+  ],
+  ["OpenAI, of a nested field", "Unsupported parameter: 'reasoning.effort' is not supported with this model.", [
+    field("reasoning.effort")
+  ]],
+  ["OpenAI, of an unknown field", "Unknown parameter: 'verbosity'.", [field("verbosity")]],
+  ["Azure", "Unrecognized request argument supplied: reasoning_effort", [field("reasoning_effort")]],
+  ["Azure, of several", "Unrecognized request arguments supplied: store, verbosity", [
+    field("store"),
+    field("verbosity")
+  ]],
+  [
+    "Azure, by pointers",
+    "Validation error at #/max_completion_tokens: Extra inputs are not permitted\nValidation error at #/store: Extra inputs are not permitted",
+    [field("max_completion_tokens"), field("store")]
+  ],
+  [
+    "vLLM",
+    "[{'type': 'extra_forbidden', 'loc': ('body', 'verbosity'), 'msg': 'Extra inputs are not permitted', 'input': 'low'}]",
+    [field("verbosity")]
+  ],
+  ["Anthropic", "context_management: Extra inputs are not permitted", [field("context_management")]],
+  ["Fireworks", "Extra inputs are not permitted, field: 'prompt_cache_key', value: 'a'", [field("prompt_cache_key")]],
+  ["Groq", "property 'store' is unsupported, did you mean 'stop'?", [field("store")]],
+  ["Groq, of a model", "`reasoning_effort` is not supported with this model", [field("reasoning_effort")]],
+  ["xAI", "Argument not supported on this model: reasoning_effort", [field("reasoning_effort")]],
+  ["llama.cpp", "Unsupported param: logit_bias", [field("logit_bias")]],
+  ["LiteLLM", "together_ai does not support parameters: ['reasoning_effort', 'store'], for model=m", [
+    field("reasoning_effort"),
+    field("store")
+  ]],
+  ["serde", "Failed to deserialize the JSON body into the target type: unknown field `verbosity`, expected one of", [
+    field("verbosity")
+  ]],
+  ["Go", "json: unknown field \"prompt_cache_key\"", [field("prompt_cache_key")]],
+  ["any server that names the field", "This field is not supported.", [field("top_k")], "top_k"],
+  [
+    "Gemini",
+    "Invalid JSON payload received. Unknown name \"thinkingLevel\" at 'generation_config.thinking_config': Cannot find field.",
+    [field("generation_config.thinking_config.thinkingLevel")]
+  ],
+  ["Gemini, of the top", "Invalid JSON payload received. Unknown name \"labels\": Cannot find field.", [
+    field("labels")
+  ]],
+  ["Gemini, of a model", "Thinking level is not supported for this model.", [
+    field(`${thinkingConfig}.thinking_level`)
+  ]],
+  ["Gemini, of a budget", "Budget 0 is invalid. This model only works in thinking mode.", [
+    field(`${thinkingConfig}.thinkingBudget`)
+  ]],
+  ["Gemini, of a large budget", "The thinking budget (52428) is invalid.", [field(`${thinkingConfig}.thinkingBudget`)]],
+  ["Ollama", "think value \"medium\" is not supported for this model", [value("reasoning_effort")]],
+  ["Ollama, without thinking", "\"qwen2.5:7b\" does not support thinking", [field("reasoning_effort")]],
+  [
+    "Ollama, of a value",
+    "invalid reasoning value: 'minimal' (must be \"high\", \"medium\", \"low\", \"max\", or \"none\")",
+    [value("reasoning_effort", "high", "medium", "low", "max", "none")]
+  ],
+  ["Anthropic, of a model", "`temperature` is deprecated for this model.", [field("temperature")]],
+  ["Anthropic, while it thinks", "`temperature` may only be set to 1 when thinking is enabled.", [
+    field("temperature")
+  ]],
+  [
+    "Bedrock, while it thinks",
+    "The model returned the following errors: top_p must be unset when thinking is enabled.",
+    [field("top_p")]
+  ],
+  ["Anthropic, of thinking", "\"thinking.type.enabled\" is not supported for this model.", [field("thinking")]],
+  ["Anthropic, of efforts", "This model does not support the effort parameter.", [field("output_config.effort")]],
+  [
+    "Bedrock, of two fields",
+    "The model returned the following errors: `temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+    [{ _tag: "Conflict", paths: ["temperature", "top_p"] }]
+  ],
+  [
+    "OpenAI, of a value",
+    "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+    [value("temperature")],
+    "temperature"
+  ],
+  [
+    "OpenAI, of an effort",
+    "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model. Supported values are: 'low', 'medium', and 'high'.",
+    [value("reasoning_effort", "low", "medium", "high")],
+    "reasoning_effort"
+  ],
+  ["OpenAI, of a word", "Invalid value: 'xhigh'. Supported values are: 'low', 'medium', and 'high'.", [
+    value("reasoning.effort", "low", "medium", "high")
+  ], "reasoning.effort"],
+  [
+    "Mistral, of an effort",
+    "Input should be 'none' or 'high'",
+    [value("reasoning_effort", "none", "high")],
+    "reasoning_effort"
+  ],
+  ["Groq, of an effort", "`reasoning_effort` must be one of `low`, `medium`, or `high`", [
+    value("reasoning_effort", "low", "medium", "high")
+  ]],
+  ["DeepSeek, of a limit", "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", [most(8_192)]],
+  ["Qwen, of a limit", "<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 16384]", [
+    most(16_384)
+  ]],
+  [
+    "OpenAI, of a large limit",
+    "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided 32000.",
+    [most(16_384)],
+    "max_tokens"
+  ],
+  [
+    "Anthropic, of a limit",
+    "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for claude-3-5-haiku",
+    [most(8_192)]
+  ],
+  [
+    "Groq, of a limit",
+    "`max_completion_tokens` must be less than or equal to `8192`, the maximum value for `max_completion_tokens`",
+    [most(8_192)]
+  ],
+  [
+    "Bedrock, of a limit",
+    "The maximum tokens you requested exceeds the model limit of 8192. Try again with a maximum tokens value",
+    [most(8_192)]
+  ],
+  [
+    "Gemini, of a limit",
+    "Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 65537 (exclusive).",
+    [most(65_536)]
+  ],
+  [
+    "vLLM, of its window",
+    "This model's maximum context length is 32768 tokens. However, you requested 40000 tokens (8000 in the messages, 32000 in the completion). Please reduce the length of the messages or completion.",
+    [over(32_768, 8_000)]
+  ],
+  [
+    "vLLM 0.10",
+    "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 32768 tokens and your request has 5000 input tokens (32000 > 32768 - 5000).",
+    [over(32_768, 5_000)]
+  ],
+  [
+    "vLLM 0.15",
+    "This model's maximum context length is 2048 tokens. However, your request has 8 input tokens plus 2045 'max_tokens'. Please reduce one or the other.",
+    [over(2_048, 8)]
+  ],
+  [
+    "vLLM 0.20",
+    "This model's maximum context length is 128000 tokens. However, you requested 65535 output tokens and your prompt contains at least 62466 input tokens, for a total of at least 128001 tokens.",
+    [over(128_000, 62_466)]
+  ],
+  [
+    "SGLang",
+    "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 37000 tokens: 5000 tokens from the input messages and 32000 tokens for the completion.",
+    [over(32_768, 5_000)]
+  ],
+  [
+    "Anthropic, of its window",
+    "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again",
+    [over(200_000, 190_000)]
+  ],
+  ["TGI", "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3000 `inputs` tokens and 2000 `max_new_tokens`", [
+    over(4_096, 3_000)
+  ]],
+  ["DeepSeek, of a forced call", "Thinking mode does not support this tool_choice", [forced]],
+  [
+    "Qwen, of a forced call",
+    "The tool_choice parameter does not support being set to required or object in thinking mode",
+    [forced]
+  ],
+  ["Anthropic, of a forced call", "Thinking may not be enabled when tool_choice forces tool use.", [forced]],
+  ["Moonshot, of a forced call", "tool_choice 'specified' is incompatible with thinking enabled", [forced]],
+  [
+    "a prompt that is too long",
+    "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4900 in the messages, 100 in the completion).",
+    []
+  ],
+  ["other words", "The request is invalid: messages must not be empty", []]
+]
+
+describe("the refusal of a server", () => {
+  it.each(rows)("says which part of the request it is about: %s", (_, message, parts, param) => {
+    const facts = errorFacts({
+      error: { message, type: "invalid_request_error", ...(param === undefined ? {} : { param }) }
+    })
+    assert.deepStrictEqual(facts.refused ?? [], parts)
+  })
+
+  it("says so by the details of FastAPI", () => {
+    const extra = (name: string) => ({
+      type: "extra_forbidden",
+      loc: ["body", name],
+      msg: "Extra inputs are not permitted"
+    })
+    const detail = [extra("verbosity"), extra("store"), {
+      type: "missing",
+      loc: ["body", "model"],
+      msg: "Field required"
+    }]
+    const parts = [field("verbosity"), field("store")]
+    for (const body of [{ detail }, { object: "error", message: { detail } }]) {
+      assert.includeDeepMembers([...errorFacts(body).refused ?? []], parts)
+    }
+  })
+})

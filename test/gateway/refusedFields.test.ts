@@ -1,0 +1,355 @@
+/** A server refuses in plain words what the gateway has written: the request is made once more without it, and the words are remembered. */
+import { afterEach, assert, describe, it } from "@effect/vitest"
+import type { RawConfig } from "../../src/config/json.ts"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { chunk as generated, streamed as generatedStream } from "../support/generateServer.ts"
+import { streamedMessage, textBlock } from "../support/messagesServer.ts"
+import { makeMovedClock } from "../support/movedClock.ts"
+import {
+  type Answer,
+  json,
+  type OpenAiServer,
+  type SeenRequest,
+  startOpenAiServer,
+  streamed
+} from "../support/openaiServer.ts"
+import { said } from "../support/responsesServer.ts"
+import type { StyleName } from "../support/styleClients.ts"
+
+let server: OpenAiServer
+let gateway: RunningGateway
+const clock = makeMovedClock({ still: true })
+
+afterEach(async () => {
+  await gateway.stop()
+  await server.stop()
+})
+
+const drivers = ["openai", "responses", "messages", "generate"] as const
+type DriverName = typeof drivers[number]
+
+const replies: Readonly<Record<DriverName, () => Answer>> = {
+  openai: () => streamed({ content: "Hello" }),
+  responses: () => said("Hello"),
+  messages: () => streamedMessage([textBlock("Hello")]),
+  generate: () => generatedStream(generated([{ text: "Hello" }], { finishReason: "STOP" }))
+}
+
+type Body = SeenRequest["body"]
+
+/** Starts a gateway before a server that answers what `refuses` does not refuse. */
+const start = async (
+  driver: DriverName,
+  refuses: (body: Body) => string | undefined,
+  status = 400,
+  upstream: RawConfig = {}
+) => {
+  server = await startOpenAiServer()
+  server.answer(({ body }) => {
+    const message = refuses(body)
+    return message === undefined
+      ? replies[driver]()
+      : json(status, { error: { message, type: "invalid_request_error" } })
+  })
+  const base_url = driver === "messages" || driver === "generate" ? server.baseUrl.replace(/\/v1$/, "") : server.baseUrl
+  gateway = await startGateway({ accounts: [{ token: "sk-a" }], upstream: { driver, base_url, ...upstream } }, {
+    clock
+  })
+}
+
+const question = "Go"
+const bodies: Readonly<Record<StyleName, object>> = {
+  chat: { messages: [{ role: "user", content: question }] },
+  responses: { input: question },
+  messages: { max_tokens: 64, messages: [{ role: "user", content: question }] },
+  generate: { contents: [{ role: "user", parts: [{ text: question }] }] }
+}
+const paths: Readonly<Record<StyleName, (stream: boolean) => string>> = {
+  chat: () => "/v1/chat/completions",
+  responses: () => "/v1/responses",
+  messages: () => "/v1/messages",
+  generate: (stream) => `/v1beta/models/upstream-chat:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`
+}
+
+const ask = async (style: StyleName, fields: object, stream = false) => {
+  const response = await fetch(gateway.url + paths[style](stream), {
+    method: "POST",
+    headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      ...(style === "generate" ? {} : { model: "upstream-chat", stream }),
+      ...bodies[style],
+      ...fields
+    })
+  })
+  const text = await response.text()
+  const record = await fetch(`${gateway.url}/admin/requests/${response.headers.get("x-request-id")}`, {
+    headers: { authorization: `Bearer ${adminKey}` }
+  })
+  const { ignored } = await record.json() as { readonly ignored: ReadonlyArray<string> }
+  return { status: response.status, ignored: response.headers.get("x-gateway-ignored"), record: ignored, text }
+}
+
+const sent = () => server.requests.map(({ body }) => body)
+
+/** A field that one client sends in its words, and a server of another contract refuses in its own. */
+const rows: ReadonlyArray<{
+  readonly name: string
+  readonly driver: DriverName
+  readonly style: StyleName
+  readonly asked: object
+  /** What the server says while the field is there. */
+  readonly refuses: (body: Body) => string | undefined
+  /** Fields of what leaves the second time; `undefined` for one that is absent. */
+  readonly leaves: { readonly [field: string]: unknown }
+  readonly ignored: string
+}> = [
+  {
+    name: "a limit above the most of a model",
+    driver: "openai",
+    style: "messages",
+    asked: { max_tokens: 32_000 },
+    refuses: ({ max_tokens }) =>
+      Number(max_tokens) > 8_192 ? "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]" : undefined,
+    leaves: { max_tokens: 8_192 },
+    ignored: "max_tokens"
+  },
+  {
+    name: "a limit above what the prompt leaves of the window",
+    driver: "openai",
+    style: "messages",
+    asked: { max_tokens: 32_000 },
+    refuses: ({ max_tokens }) =>
+      Number(max_tokens) > 24_768
+        ? "This model's maximum context length is 32768 tokens. However, you requested 40000 tokens (8000 in the messages, 32000 in the completion)."
+        : undefined,
+    leaves: { max_tokens: 24_704 },
+    ignored: "max_tokens"
+  },
+  {
+    name: "an effort in the place of thinking",
+    driver: "openai",
+    style: "messages",
+    asked: { thinking: { type: "enabled", budget_tokens: 1_024 }, max_tokens: 2_048 },
+    refuses: ({ reasoning_effort }) =>
+      reasoning_effort === undefined ? undefined : "Unrecognized request argument supplied: reasoning_effort",
+    leaves: { reasoning_effort: undefined, max_tokens: 2_048 },
+    ignored: "thinking"
+  },
+  {
+    name: "an effort that the model does not have",
+    driver: "openai",
+    style: "responses",
+    asked: { reasoning: { effort: "xhigh" } },
+    refuses: ({ reasoning_effort }) =>
+      reasoning_effort === "xhigh"
+        ? "Unsupported value: 'reasoning_effort' does not support 'xhigh' with this model. Supported values are: 'low', 'medium', and 'high'."
+        : undefined,
+    leaves: { reasoning_effort: "high" },
+    ignored: "reasoning.effort"
+  },
+  {
+    name: "verbosity",
+    driver: "openai",
+    style: "responses",
+    asked: { text: { verbosity: "low" } },
+    refuses: ({ verbosity }) => verbosity === undefined ? undefined : "property 'verbosity' is unsupported",
+    leaves: { verbosity: undefined },
+    ignored: "text.verbosity"
+  },
+  {
+    name: "sampling, of a Responses server",
+    driver: "responses",
+    style: "chat",
+    asked: { temperature: 0.5 },
+    refuses: ({ temperature }) =>
+      temperature === undefined ? undefined : "Unsupported parameter: 'temperature' is not supported with this model.",
+    leaves: { temperature: undefined },
+    ignored: "temperature"
+  },
+  {
+    name: "sampling, of a content-generation server",
+    driver: "generate",
+    style: "chat",
+    asked: { top_k: 3, temperature: 0.5 },
+    refuses: ({ generationConfig }) =>
+      JSON.stringify(generationConfig).includes("topK")
+        ? "Invalid JSON payload received. Unknown name \"topK\" at 'generation_config': Cannot find field."
+        : undefined,
+    leaves: { generationConfig: { temperature: 0.5 } },
+    ignored: "top_k"
+  }
+]
+
+describe("what the gateway wrote and a server refuses", () => {
+  it.each(rows)("is left out or changed, once and then before sending: $name", async (row) => {
+    await start(row.driver, row.refuses)
+    for (const stream of [false, true]) {
+      const { ignored, record, status, text } = await ask(row.style, row.asked, stream)
+      assert.strictEqual(status, 200, text)
+      assert.include(text, "Hel")
+      assert.deepStrictEqual([ignored, record], [row.ignored, [row.ignored]])
+    }
+    // The first request twice, the second one once.
+    assert.lengthOf(server.requests, 3)
+    for (const body of sent().slice(1)) {
+      for (const [field, value] of Object.entries(row.leaves)) assert.deepStrictEqual(body[field], value, field)
+    }
+  })
+
+  it("is left out with 422 too, one field after the other", async () => {
+    await start(
+      "openai",
+      ({ top_k, verbosity }) =>
+        verbosity !== undefined
+          ? "Unknown parameter: 'verbosity'."
+          : top_k !== undefined
+          ? "Unknown parameter: 'top_k'."
+          : undefined,
+      422
+    )
+    const { ignored, status } = await ask("responses", { text: { verbosity: "low" }, top_k: 3 })
+    assert.strictEqual(status, 200)
+    assert.strictEqual(ignored, "text.verbosity,top_k")
+    assert.lengthOf(server.requests, 3)
+  })
+
+  it("is shown at the upstream", async () => {
+    const { asked, refuses, style } = rows[0]!
+    await start("openai", refuses)
+    await ask(style, asked)
+    const response = await fetch(`${gateway.url}/admin/upstreams`, { headers: { authorization: `Bearer ${adminKey}` } })
+    const { upstreams: [shown] } = await response.json() as {
+      readonly upstreams: ReadonlyArray<{ readonly refusals: unknown }>
+    }
+    assert.deepStrictEqual(shown?.refusals, [{ model: "upstream-chat", effect: "the limit of output is 8192 at most" }])
+  })
+
+  it("is tried again after an hour, and at another model", async () => {
+    const { refuses, style, asked } = rows[0]!
+    await start("openai", refuses)
+    await ask(style, asked)
+    await ask(style, { ...asked, model: "upstream-reasoner" })
+    assert.deepStrictEqual(sent().map(({ max_tokens }) => max_tokens), [32_000, 8_192, 32_000, 8_192])
+    clock.move(3_600_000)
+    await ask(style, asked)
+    assert.deepStrictEqual(sent().slice(4).map(({ max_tokens }) => max_tokens), [32_000, 8_192])
+  })
+
+  it("is forgotten after a success that contradicts it", async () => {
+    let most = 8_192
+    await start(
+      "openai",
+      ({ max_tokens }) =>
+        Number(max_tokens) > most
+          ? `Invalid max_tokens value, the valid range of max_tokens is [1, ${most}]`
+          : undefined
+    )
+    await ask("messages", { max_tokens: 32_000 })
+    most = 65_536
+    assert.strictEqual((await ask("chat", { max_tokens: 32_000 })).status, 200)
+    await ask("messages", { max_tokens: 32_000 })
+    assert.deepStrictEqual(sent().map(({ max_tokens }) => max_tokens), [32_000, 8_192, 32_000, 32_000])
+  })
+})
+
+describe("what is known of a model", () => {
+  const models = { "upstream-chat": { model: "m", max_output_tokens: 4_096, efforts: ["low", "medium"] } }
+  const asked = { reasoning: { effort: "xhigh" }, max_output_tokens: 32_000 }
+
+  it("changes what leaves to a server of another contract, before the server can refuse it", async () => {
+    await start("openai", () => undefined, 400, { models })
+    const { ignored } = await ask("responses", asked)
+    assert.strictEqual(ignored, "max_output_tokens,reasoning.effort")
+    assert.deepInclude(sent()[0], { reasoning_effort: "medium", max_tokens: 4_096 })
+  })
+
+  it("changes nothing that a client writes in the server's own contract", async () => {
+    await start("responses", () => undefined, 400, { models })
+    const { ignored } = await ask("responses", asked)
+    assert.isNull(ignored)
+    assert.deepInclude(sent()[0], asked)
+  })
+})
+
+describe("what a client has written in the server's own contract", () => {
+  it.each(
+    [
+      [
+        "a limit",
+        "openai",
+        "chat",
+        { max_tokens: 32_000 },
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]"
+      ],
+      [
+        "sampling",
+        "openai",
+        "chat",
+        { temperature: 0.5 },
+        "Unsupported parameter: 'temperature' is not supported with this model."
+      ],
+      [
+        "sampling of messages",
+        "messages",
+        "messages",
+        { temperature: 0.5 },
+        "`temperature` is deprecated for this model."
+      ],
+      [
+        "sampling of responses",
+        "responses",
+        "responses",
+        { temperature: 0.5 },
+        "Unsupported parameter: 'temperature' is not supported with this model."
+      ]
+    ] as const
+  )("is refused with the server's words: %s", async (_, driver, style, asked, message) => {
+    await start(driver, () => message)
+    const { ignored, status, text } = await ask(style, asked)
+    assert.strictEqual(status, 400)
+    assert.include(text, message.replaceAll("\"", "\\\""))
+    assert.isNull(ignored)
+    assert.lengthOf(server.requests, 1)
+  })
+})
+
+describe("the meaning of a request", () => {
+  it.each([
+    [
+      "tools",
+      { tools: [{ name: "f", input_schema: { type: "object", properties: {} } }] },
+      "Unsupported parameter: 'tools' is not supported with this model."
+    ],
+    ["stop sequences", { stop_sequences: ["END"] }, "Unsupported parameter: 'stop' is not supported with this model."],
+    ["messages", {}, "Unknown parameter: 'messages'."]
+  ])("is never changed: %s", async (_, asked, message) => {
+    await start("openai", () => message)
+    assert.strictEqual((await ask("messages", asked)).status, 400)
+    assert.lengthOf(server.requests, 1)
+  })
+
+  it("is asked for in a sentence where a model that thinks takes no forced call", async () => {
+    await start(
+      "openai",
+      ({ tool_choice }) =>
+        tool_choice === undefined || tool_choice === "auto"
+          ? undefined
+          : "Thinking mode does not support this tool_choice"
+    )
+    const answer = { tool_calls: [{ index: 0, id: "c", type: "function", function: { name: "f", arguments: "{}" } }] }
+    server.answer(({ body: { tool_choice } }) =>
+      tool_choice === "required"
+        ? json(400, { error: { message: "Thinking mode does not support this tool_choice" } })
+        : streamed(answer)
+    )
+    const { ignored, status, text } = await ask("chat", {
+      tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }],
+      tool_choice: "required"
+    })
+    assert.strictEqual(status, 200, text)
+    assert.strictEqual(ignored, "sent.tool_choice")
+    assert.lengthOf(server.requests, 2)
+    const { messages } = sent()[1] as { readonly messages: ReadonlyArray<object> }
+    assert.lengthOf(messages, 2)
+  })
+})
