@@ -21,14 +21,18 @@ const illFormed = (name: string) => (cause: Cause.Cause<UpstreamFailure>): Effec
   )
 }
 
+/** A driver as an app gives it. */
+export type GivenDriver =
+  & Pick<Driver, "complete">
+  & { readonly [K in Exclude<keyof Driver, "sends">]?: Driver[K] | undefined }
+  & { readonly sends?: Partial<Sends> | undefined }
+
 /**
  * Makes a driver; only `complete` is required. By default the driver needs no credential and has no sessions, so the gateway
  * uses one anonymous account when the configuration has no accounts.
  */
 export const makeDriver = (
-  driver: Pick<Driver, "complete"> & { readonly [K in Exclude<keyof Driver, "sends">]?: Driver[K] | undefined } & {
-    readonly sends?: Partial<Sends> | undefined
-  }
+  driver: GivenDriver
 ): Driver => {
   const { capabilities = {}, contract, models = [], name = "custom", secrets = [], sends } = driver
   // A spread would miss the methods of a class, and members set to undefined would hide the defaults.
