@@ -177,7 +177,7 @@ export interface CountRequest {
 
 /** What a driver sends of what callers ask for. The gateway substitutes the rest, or `x-gateway-ignored` lists it. */
 export interface Sends {
-  /** The contract in which the server is asked, also where it does not get requests of the contract as they were written. Default: the driver's. */
+  /** The contract in which a server is asked that does not get requests of it as they were written. Otherwise it is the driver's. */
   readonly contract?: FamilyName | undefined
   /** True for a sampling parameter that the server gets. A driver without it sends none. */
   readonly sampling?: ((name: keyof Sampling, model: UpstreamModel, conversation: Conversation) => boolean) | undefined
