@@ -1,7 +1,9 @@
 /** Names, ids, counts and forms that a client's contract has and its server's does not: each leaves within the server's limits and comes back as it was. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { startStand } from "../../golden/stand.ts"
 import { text } from "../../styles/replies.ts"
+import { businessKey } from "../../support/gateway.ts"
 import { styleNames } from "../../support/styleClients.ts"
 import { pdf } from "../matrix/requests.ts"
 import { drivers, startAsking } from "./histories.ts"
@@ -273,6 +275,36 @@ describe("what a server's contract limits", () => {
         assert.deepStrictEqual(at(exchanged.received[0], ...path), arrives)
       })
   )
+
+  it.effect("splits texts for embeddings, and joins their vectors in order", () =>
+    Effect.gen(function*() {
+      const stand = yield* startStand({
+        embeddings: { provider: "upstream" },
+        upstream: { driver: "generate", models: drivers.generate.models }
+      })
+      const sizes: Array<number> = []
+      stand.answer(({ body }) => {
+        const { requests } = JSON.parse(body) as { readonly requests: ReadonlyArray<Fields> }
+        const embeddings = requests.map((request) => ({ values: [Number(at(request, "content", "parts", 0, "text"))] }))
+        sizes.push(requests.length)
+        return {
+          headers: { "content-type": "application/json" },
+          pieces: [JSON.stringify({ embeddings, usageMetadata: { promptTokenCount: requests.length } })]
+        }
+      })
+      const input = Array.from({ length: 205 }, (_, i) => String(i))
+      const response = yield* Effect.promise(() =>
+        stand.fetch("http://gateway.test/v1/embeddings", {
+          method: "POST",
+          headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: "upstream-chat", input })
+        })
+      )
+      const reply = (yield* Effect.promise(() => response.json())) as { readonly data: ReadonlyArray<Fields> }
+      assert.deepStrictEqual(sizes, [100, 100, 5])
+      assert.deepStrictEqual(reply.data.map(({ embedding }) => embedding), input.map((text) => [Number(text)]))
+      assert.strictEqual(at(reply, "usage", "prompt_tokens"), 205)
+    }))
 
   it.effect("ends a reply at a stop sequence that the server did not get", () =>
     Effect.gen(function*() {

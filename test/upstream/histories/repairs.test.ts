@@ -260,7 +260,7 @@ describe("a history that its server would refuse", () => {
       assert.include(text, `${field}: has nothing for the model to read`)
     }))
 
-  it.effect("keeps outputs whose calls may be in a sealed part", () =>
+  it.effect("keeps outputs whose calls may be in a part that only its maker can read", () =>
     Effect.gen(function*() {
       const ask = yield* startAsking(drivers.responses)
       const input = [{ type: "compaction", id: "cmp_1", encrypted_content: "x" }, output("z"), user("Go")]
