@@ -79,7 +79,9 @@ describe("two workers on one port", () => {
     const caller = async () => {
       while (isRunning) {
         try {
-          const { error, status } = await chat(machine.url, "!say one two three", { stream: answered % 2 === 0 })
+          const { error, status } = await chat(machine.url, "!pace 20ms\n!say one two three", {
+            stream: answered % 2 === 0
+          })
           if (status === 200 && error === undefined) answered++
           else failures.push(`${status} ${error?.code}`)
         } catch (error) {
