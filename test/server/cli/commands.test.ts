@@ -10,6 +10,7 @@ import { adminKey, startGateway } from "../../support/gateway.ts"
 import { modelList, startOpenAiServer } from "../../support/openaiServer.ts"
 import { parseFrames } from "../../support/sse.ts"
 import { isSignedBy, startReceiver } from "../webhooks/receiver.ts"
+import { runHere } from "./command.ts"
 import { run, start } from "./process.ts"
 
 const folder = () => mkdtempSync(path.join(tmpdir(), "cli-"))
@@ -60,9 +61,9 @@ describe.concurrent("check-config", () => {
       }
     })
     const [plain, online, strict] = await Promise.all([
-      run(["check-config", at]),
+      runHere(["check-config", at]),
       run(["check-config", "--online", at]),
-      run(["check-config", "--online", "--strict", at])
+      runHere(["check-config", "--online", "--strict", at])
     ])
     const keys = server.lists.map(({ key }) => key)
     await server.stop()
@@ -78,8 +79,8 @@ describe.concurrent("check-config", () => {
   it("fails with --online --strict where the only server is down, and names it", async () => {
     const at = file("down.json", { keys: ["k"], upstream: { driver: "openai", base_url: "http://127.0.0.1:1/v1" } })
     const [online, strict] = await Promise.all([
-      run(["check-config", "--online", at]),
-      run(["check-config", "--online", "--strict", at])
+      runHere(["check-config", "--online", at]),
+      runHere(["check-config", "--online", "--strict", at])
     ])
     assert.deepEqual([online.code, strict.code], [0, 1])
     const words = "upstream default does not answer: the connection was refused\n"
@@ -88,7 +89,7 @@ describe.concurrent("check-config", () => {
 
   it("says each warning once, with its place, also with --online", async () => {
     const at = file("priced.json", { keys: ["k"], prices: { "gpt-9": { input: 1 } } })
-    const { code, stderr, stdout } = await run(["check-config", "--online", at])
+    const { code, stderr, stdout } = await runHere(["check-config", "--online", at])
     assert.deepEqual([code, stdout], [
       0,
       `${at}: valid (upstream default (embedded); 0 accounts, 1 key); 1 warning above, and --strict would fail\n`
@@ -98,7 +99,7 @@ describe.concurrent("check-config", () => {
 
   it("refuses with --strict a named file that does not exist, and a short admin key", async () => {
     const at = path.join(folder(), "none.json")
-    const checked = (variables: Record<string, string>) => run(["check-config", "--strict"], { env: variables })
+    const checked = (variables: Record<string, string>) => runHere(["check-config", "--strict"], { env: variables })
     const [missing, short] = await Promise.all([
       checked({ GATEWAY_CONFIG_PATH: at }),
       checked({ GATEWAY_CONFIG_PATH: file("config.json", { keys: ["k"] }), GATEWAY_ADMIN_KEY: "short" })
@@ -111,8 +112,8 @@ describe.concurrent("check-config", () => {
   it("says where a file is no JSON, and that one is missing", async () => {
     const broken = file("config.json", "{\n  \"keys\": [,]\n}")
     const [syntax, missing] = await Promise.all([
-      run(["check-config", broken]),
-      run(["check-config", path.join(folder(), "none.json")])
+      runHere(["check-config", broken]),
+      runHere(["check-config", path.join(folder(), "none.json")])
     ])
     assert.strictEqual(syntax.code, 1)
     assert.match(syntax.stderr, /^\S+: the configuration is not valid JSON.*\n$/)
@@ -121,7 +122,7 @@ describe.concurrent("check-config", () => {
   })
 
   it("checks what the environment names, and shows no secret of it", async () => {
-    const { code, stdout } = await run(["check-config"], {
+    const { code, stdout } = await runHere(["check-config"], {
       env: { GATEWAY_CONFIG_JSON: JSON.stringify({ keys: ["a-secret-key"], accounts: [{ token: "a-secret-token" }] }) }
     })
     assert.strictEqual(code, 0)
@@ -132,9 +133,9 @@ describe.concurrent("check-config", () => {
 describe.concurrent("prices import", () => {
   it.skipIf(process.platform === "win32")("reads regular files only: a device has no end", async () => {
     const config = file("config.json", { keys: ["k"] })
-    const { code, stderr } = await run(["prices", "import", "/dev/zero"], { env: { GATEWAY_CONFIG_PATH: config } })
+    const { code, stderr } = await runHere(["prices", "import", "/dev/zero"], { env: { GATEWAY_CONFIG_PATH: config } })
     assert.deepEqual([code, stderr], [1, "/dev/zero is not a regular file\n"])
-    const missing = await run(["prices", "import", "/none.json"], { env: { GATEWAY_CONFIG_PATH: config } })
+    const missing = await runHere(["prices", "import", "/none.json"], { env: { GATEWAY_CONFIG_PATH: config } })
     assert.deepEqual([missing.code, missing.stderr], [1, "/none.json: there is no such file\n"])
   })
 
@@ -180,8 +181,8 @@ describe.concurrent("prices import", () => {
       }
     })
     const [none, elsewhere] = await Promise.all([
-      run(["prices", "import", file("none.json", { whisper: { mode: "chat" } })], { env }),
-      run(["prices", "import", prices], { env: { GATEWAY_CONFIG_JSON: "{}" } })
+      runHere(["prices", "import", file("none.json", { whisper: { mode: "chat" } })], { env }),
+      runHere(["prices", "import", prices], { env: { GATEWAY_CONFIG_JSON: "{}" } })
     ])
     assert.strictEqual(none.code, 1)
     assert.match(none.stderr, /none\.json has no prices\n$/)
@@ -200,7 +201,7 @@ describe.concurrent("prices check", () => {
     }
     const gaps = file("gaps.json", { ...config, prices: { "gpu/small": { output: 1 }, fast: { input: 1, output: 1 } } })
     const whole = file("whole.json", { ...config, prices: { "*": { input: 1, output: 1 } } })
-    const [some, none] = await Promise.all([run(["prices", "check", gaps]), run(["prices", "check", whole])])
+    const [some, none] = await Promise.all([run(["prices", "check", gaps]), runHere(["prices", "check", whole])])
     assert.deepEqual([some.code, some.stdout, some.stderr], [
       1,
       "gpu/small: gpu/small lacks input\ngpu/large: no price\n",
@@ -219,12 +220,12 @@ describe.concurrent("prices check", () => {
     const own = { "llama-3": { input: 1, output: 1 }, qwen: { input: 1, output: 1 } }
     const imported = { "gpt-4o": { input: 5, output: 9 }, fast: { input: 7, output: 7 }, same: { input: 1, output: 1 } }
     const at = (prices: object) => file("beaten.json", { upstreams, routes: { fast: ["cheap/mine"] }, prices })
-    const warned = await run(["prices", "check", at({ ...own, ...imported })])
+    const warned = await runHere(["prices", "check", at({ ...own, ...imported })])
     assert.deepEqual([warned.code, warned.stdout.split("\n").slice(0, 2)], [0, [
       "warning: gpt-4o, cheap/gpt-4o: the price of gpt-4o counts before that of llama-3, the server's own name; set prices.cheap/gpt-4o to the one that is right",
       "warning: fast, cheap/mine: the price of fast counts before that of qwen, the server's own name; set prices.cheap/mine to the one that is right"
     ]])
-    const meant = await run([
+    const meant = await runHere([
       "prices",
       "check",
       at({ ...own, "cheap/gpt-4o": imported["gpt-4o"], ...imported, fast: own.qwen })
@@ -270,8 +271,8 @@ describe.concurrent("misspelt configuration", () => {
 
   it("is valid with a warning, and fails where that is asked for", async () => {
     const [kept, strict] = await Promise.all([
-      run(["check-config", misspelt]),
-      run(["check-config", "--strict", misspelt])
+      runHere(["check-config", misspelt]),
+      runHere(["check-config", "--strict", misspelt])
     ])
     assert.deepEqual([kept.code, kept.stderr], [0, warning])
     assert.deepEqual([strict.code, strict.stdout], [1, ""])
@@ -308,7 +309,7 @@ describe.concurrent("sieve", () => {
 
   it("says that a file is missing, or cannot be read", async () => {
     const [at, none] = [folder(), path.join(folder(), "none.txt")]
-    const [missing, wrong] = await Promise.all([run(["sieve", none]), run(["sieve", at])])
+    const [missing, wrong] = await Promise.all([runHere(["sieve", none]), runHere(["sieve", at])])
     assert.deepEqual([missing.code, missing.stdout, missing.stderr], [1, "", `${none}: there is no such file\n`])
     assert.deepEqual([wrong.code, wrong.stdout, wrong.stderr], [1, "", `${at} is a folder, not a file\n`])
   })
@@ -324,8 +325,8 @@ describe.concurrent("sieve", () => {
 
   it("fails for a text or tools that are not there or not right", async () => {
     const [absent, wrong] = await Promise.all([
-      run(["sieve", path.join(folder(), "none.txt")]),
-      run(["sieve", file("text.txt", written), "--tools", file("tools.json", [{ title: "weather" }])])
+      runHere(["sieve", path.join(folder(), "none.txt")]),
+      runHere(["sieve", file("text.txt", written), "--tools", file("tools.json", [{ title: "weather" }])])
     ])
     assert.deepEqual([absent.code, wrong.code], [1, 1])
     assert.match(absent.stderr, /none\.txt/)
@@ -363,7 +364,15 @@ describe.concurrent("replay", () => {
 
     const [chat, messages] = await Promise.all([
       run(["replay", sample, "--model", "upstream-reasoner"]),
-      run(["replay", "greeting", "--style", "messages", "--whole", "--tools", file("t.json", [{ name: "weather" }])], {
+      runHere([
+        "replay",
+        "greeting",
+        "--style",
+        "messages",
+        "--whole",
+        "--tools",
+        file("t.json", [{ name: "weather" }])
+      ], {
         env: { GATEWAY_CONFIG_JSON: JSON.stringify({ samples: { dir: samples } }) }
       })
     ])
@@ -374,7 +383,7 @@ describe.concurrent("replay", () => {
   })
 
   it("says that there is no such sample", async () => {
-    const { code, stderr, stdout } = await run(["replay", "./nothing/here"])
+    const { code, stderr, stdout } = await runHere(["replay", "./nothing/here"])
     assert.deepEqual([code, stdout], [1, ""])
     assert.match(stderr, /^here in \.\/nothing: .*no recording.*\n$/i)
   })

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { json, type OpenAiServer, startOpenAiServer } from "../../support/openaiServer.ts"
+import { runHere } from "./command.ts"
 import { run, start } from "./process.ts"
 
 let server: OpenAiServer
@@ -53,8 +54,8 @@ describe("models import", () => {
     const config = file("untouched.json", { keys: ["k"] })
     const env = { GATEWAY_CONFIG_PATH: config }
     const [none, missing] = await Promise.all([
-      run(["models", "import", file("none.json", { a: {} })], { env }),
-      run(["models", "import", path.join(folder, "missing.json")], { env })
+      runHere(["models", "import", file("none.json", { a: {} })], { env }),
+      runHere(["models", "import", path.join(folder, "missing.json")], { env })
     ])
     assert.deepEqual([none.code, missing.code], [1, 1])
     assert.match(none.stderr, /none\.json has no facts about models\n$/)
@@ -76,9 +77,9 @@ describe("models show", () => {
       prices: { big: { input: 1, output: 2 } }
     })
     const bare = file("bare.json", { keys: ["k"] })
-    const show = (...args: ReadonlyArray<string>) => run(["models", "show", ...args])
+    const show = (...args: ReadonlyArray<string>) => runHere(["models", "show", ...args])
     const [table, codex, openRouter, without] = await Promise.all([
-      show(config),
+      run(["models", "show", config]),
       show("--for", "codex", config),
       show("--for", "openrouter", config),
       show("--for", "codex", bare)
