@@ -44,8 +44,8 @@ const chromium = playwright({
   }
 })
 
-/** More than the cores: what a test waits for is mostly another process or a socket. */
-const maxWorkers = availableParallelism() * 2
+/** More than the cores: what a test waits for is mostly another process or a socket. Each loads the sources, which is seconds of work. */
+const maxWorkers = Math.ceil(availableParallelism() * 1.5)
 
 export default defineConfig({
   test: {
