@@ -30,9 +30,8 @@ const clock = makeMovedClock({ still: true })
 beforeEach(() => {
   makesDeaf = false
 })
-afterEach(async () => {
+afterEach(() => {
   for (const socket of [...clients.splice(0), ...deaf.splice(0)]) socket.destroy()
-  await gateway.stop()
 })
 
 const sum = () => Context.get(gateway.services, CurrentBufferedBytes).used
@@ -71,9 +70,10 @@ for (const path of ["/docs", "/openapi.json", "/console/", "/none", "/"]) endpoi
 const isShared = (path: string) => ["/docs", "/openapi.json", "/console/"].includes(path)
 
 describe("a reply that its client does not read", () => {
-  beforeEach(async () => {
+  beforeAll(async () => {
     gateway = await startGateway({ embeddings: { provider: "builtin" } })
   })
+  afterAll(() => gateway.stop())
 
   it.each(endpoints)(
     "$method $path: its queued bytes count in limits.buffered_bytes until the client disconnects",
@@ -95,6 +95,8 @@ describe("a reply that its client does not read", () => {
 describe("replies that their clients do not read", () => {
   const most = 64 * 1024 * 1024
   const size = 8 * 1024 * 1024
+
+  afterAll(() => gateway.stop())
 
   it("are rejected above limits.buffered_bytes, and the oldest stuck one is closed to make room", async () => {
     gateway = await startGateway({ limits: { buffered_bytes: most } }, { clock })

@@ -28,6 +28,7 @@ import {
 import { mostSessionsKept } from "../../src/usage/UsageStoreShape.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
 import { dayLength, dayOf, hourLength, hourOf } from "../../src/usage/windows.ts"
+import { sized } from "../support/effort.ts"
 import { summedDays } from "./storeSuite.ts"
 import {
   collectLogs,
@@ -589,10 +590,10 @@ describe("usage in a file", () => {
     }).pipe(Effect.provide([NodeServices.layer]), Effect.provideService(CurrentSliceWatch, (size) => sizes.push(size)))
   })
 
-  it.effect("is read in slices of a thousand from a million entries, and one day without reading the rest", () => {
+  it.effect("is read in slices of a thousand from very many entries, and one day without reading the rest", () => {
     const sizes: Array<SliceSize> = []
     const looked = () => sizes.reduce((sum, { items }) => sum + items, 0)
-    const [hours, rows] = [2000, 1_000_000]
+    const [hours, rows] = [2000, sized(1_000_000)]
     return Effect.gen(function*() {
       const first = start - hours * hourLength
       // No day is over: none is summed.
