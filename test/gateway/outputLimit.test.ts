@@ -96,7 +96,7 @@ describe("the limit of output", () => {
     for (let i = 0; i < 2; i++) {
       assert.deepInclude(await ask(gateway.url, "chat", true, "plain", limited.chat), { status: 400 })
     }
-    assert.deepStrictEqual(limitsSent(), [byTokens, byCompletion, byTokens])
+    assert.deepStrictEqual(limitsSent(), [byTokens, byCompletion, byTokens, byCompletion])
   })
 
   it("says both fields as they stand while nothing is known", async () => {

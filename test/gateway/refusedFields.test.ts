@@ -213,6 +213,14 @@ describe("what the gateway wrote and a server refuses", () => {
     assert.lengthOf(server.requests, 3)
   })
 
+  it("is not remembered where the request stays refused: a server may repeat what a caller wrote", async () => {
+    const message = "Invalid max_tokens value, the valid range of max_tokens is [1, 16]"
+    await start("openai", ({ user }) => user === "mallory" ? message : undefined)
+    assert.strictEqual((await ask("messages", { user: "mallory" })).status, 400)
+    assert.strictEqual((await ask("messages", {})).status, 200)
+    assert.deepStrictEqual(sent().map(({ max_tokens }) => max_tokens), [64, 16, 64])
+  })
+
   it("is shown at the upstream", async () => {
     const { asked, refuses, style } = rows[0]!
     await start("openai", refuses)

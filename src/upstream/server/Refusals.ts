@@ -14,7 +14,7 @@ import { knownFor } from "./LearnedModels.ts"
 const mostModels = 1_000
 const mostOfModel = 64
 
-interface Known {
+export interface Known {
   readonly part: RefusedPart
   /** Monotonic milliseconds. */
   readonly until: number
@@ -70,9 +70,15 @@ export class Refusals {
     return this.#models.has(model)
   }
 
-  /** The body of a request for a model, by what is known of it. */
-  fitted(model: string, body: string, request: CompletionRequest, now: number): FittedBody {
-    const facts = this.#of(model, now)
+  /** The body of a request for a model, by what is known of it, and `more` that its own refusals have said. */
+  fitted(
+    model: string,
+    body: string,
+    request: CompletionRequest,
+    now: number,
+    more: ReadonlyArray<Known> = []
+  ): FittedBody {
+    const facts = [...this.#of(model, now), ...more]
     if (facts.length === 0) return { body, changed: [] }
     const unread = facts.flatMap(({ part }) => part._tag === "UnsupportedField" ? [part.path] : [])
     const edited = new EditedBody(body, new Set(unread))
@@ -87,13 +93,19 @@ export class Refusals {
     return after === before ? { body, changed: [] } : { body: after, changed: edited.changed.filter(isNamed) }
   }
 
-  /** Remembers what the refusal of a body says. */
-  learn(model: string, parts: ReadonlyArray<RefusedPart>, body: string, now: number): void {
+  /** What the refusal of a body says. */
+  static read(parts: ReadonlyArray<RefusedPart>, body: string, now: number): ReadonlyArray<Known> {
+    return parts.map((part) => ({
+      part,
+      until: now + knownFor,
+      perCharacter: part._tag === "OverWindow" ? part.prompt / body.length : 0
+    }))
+  }
+
+  /** Remembers what refusals have said, once a request without it was answered: a message may repeat what its caller wrote. */
+  learn(model: string, known: ReadonlyArray<Known>): void {
     const facts = this.#models.get(model) ?? new Map<string, Known>()
-    for (const part of parts) {
-      const perCharacter = part._tag === "OverWindow" ? part.prompt / body.length : 0
-      put(facts, keyOfPart(part), { part, until: now + knownFor, perCharacter }, mostOfModel)
-    }
+    for (const each of known) put(facts, keyOfPart(each.part), each, mostOfModel)
     put(this.#models, model, facts, mostModels)
   }
 

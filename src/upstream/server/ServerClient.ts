@@ -49,7 +49,7 @@ import type {
   RelayedRequest,
   RoundRecorder
 } from "../Upstream.ts"
-import { Refusals } from "./Refusals.ts"
+import { type Known, Refusals } from "./Refusals.ts"
 import type { ServerSettings } from "./ServerOptions.ts"
 
 /** Bytes, and milliseconds, that are read of a body other than a reply. */
@@ -433,28 +433,30 @@ export const makeServerClient = (
     call: CompletionCall,
     scope: Scope.Scope,
     clock: Clock.Clock,
-    tried: ReadonlyArray<string> = []
+    tried: ReadonlyArray<string> = [],
+    more: ReadonlyArray<Known> = []
   ): Effect.Effect<CompletionReply, UpstreamFailure> => {
     const { model: { id: model } } = call
     const { budget } = request
-    const { body, changed } = refusals.fitted(model, call.body, request, monotonicMillis(clock))
+    const { body, changed } = refusals.fitted(model, call.body, request, monotonicMillis(clock), more)
     if (changed.length > 0) request.onChanged?.(changed)
-    const sent = Effect.catch(send(request, token, { ...call, body }, scope, clock), (failure) => {
+    const sent = send(request, token, { ...call, body }, scope, clock)
+    const noted = more.length === 0 && !refusals.knows(model) ? sent : Effect.map(sent, (reply) => {
+      if (more.length > 0) refusals.learn(model, more)
+      refusals.answered(model, body, monotonicMillis(clock))
+      return reply
+    })
+    return Effect.catch(noted, (failure) => {
       const { refused, status } = failure
       if (refused === undefined || tried.length === mostRepeats || (status !== 400 && status !== 422)) {
         return Effect.fail(failure)
       }
       const now = monotonicMillis(clock)
-      refusals.learn(model, refused, body, now)
       const bodies = [...tried, body]
-      return !bodies.includes(refusals.fitted(model, call.body, request, now).body) && budget.takeCall()
-        ? sendFitted(request, token, call, scope, clock, bodies)
+      const known = [...more, ...Refusals.read(refused, body, now)]
+      return !bodies.includes(refusals.fitted(model, call.body, request, now, known).body) && budget.takeCall()
+        ? sendFitted(request, token, call, scope, clock, bodies, known)
         : Effect.fail(failure)
-    })
-    if (!refusals.knows(model)) return sent
-    return Effect.map(sent, (reply) => {
-      refusals.answered(model, body, monotonicMillis(clock))
-      return reply
     })
   }
 
