@@ -3,7 +3,7 @@
 /** The folders and files of `test` of each part. What is in none runs in a run of everything alone. */
 export const testParts: Readonly<Record<string, ReadonlyArray<string>>> = {
   sieve: ["sieve", "domain/stream"],
-  styles: ["styles", "golden", "clients.test.ts"],
+  styles: ["styles", "contracts", "golden", "clients.test.ts"],
   upstream: ["upstream", "several"],
   accounts: ["accounts", "completion"],
   cluster: ["cluster"],

@@ -68,7 +68,7 @@ describe("floors", () => {
       }),
       [
         "src/index.ts:1: floor 7 may not import src/web/client.ts, which is on floor 8",
-        "src/web/client.ts:1: the console may import src/api.ts and src/domain/printed.ts alone, not src/domain/identity.ts"
+        "src/web/client.ts:1: the console may import src/api.ts and src/contracts.ts and src/domain/printed.ts alone, not src/domain/identity.ts"
       ]
     )
   })
