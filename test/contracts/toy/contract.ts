@@ -15,7 +15,7 @@ import { asCount, asString, parseJson } from "../../../src/contracts/shared/json
 import { type Limits, wordLimit } from "../../../src/contracts/shared/limits.ts"
 import { familyOf } from "../../../src/contracts/shared/requestSchema.ts"
 import { repairsOf } from "../../../src/contracts/shared/validHistory.ts"
-import { type Conversation, noSampling, type Role, Text, type Turn } from "../../../src/domain/Conversation.ts"
+import { type Conversation, plainConversation, type Role, Text, type Turn } from "../../../src/domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../../src/domain/GatewayError.ts"
 import { type Reply, replyText } from "../../../src/domain/Reply.ts"
 import type { FinishReason, Usage } from "../../../src/domain/ReplyEvent.ts"
@@ -153,19 +153,8 @@ export const toy = {
   request: familyOf(ToyRequest, { name: toyName, vendor: id, open: false, fields: {} }),
   readRequest: function*(body: typeof ToyRequest.Type): Cooperative<Result.Result<Conversation, GatewayError>> {
     return Result.succeed({
-      turns: body.t.map(([role, text]) => ({ role: roles[role]!, parts: [Text(text)] })),
-      tools: [],
-      toolChoice: { _tag: "Auto" },
-      parallelToolCalls: true,
-      stop: [],
-      sampling: noSampling,
-      output: undefined,
-      thinking: undefined,
-      vendorFields: undefined,
-      vendorTools: undefined,
-      untranslated: undefined,
-      bodyVendorFields: undefined,
-      serverFields: undefined
+      ...plainConversation,
+      turns: body.t.map(([role, text]) => ({ role: roles[role]!, parts: [Text(text)] }))
     })
   },
   writeRequest: function*(model: string, { turns }: Conversation, _: undefined, isWhole: boolean): Cooperative<string> {
