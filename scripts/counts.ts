@@ -11,7 +11,7 @@ import { parseSync, Visitor } from "rolldown/utils"
 const ceilings = {
   "names of contracts": 0,
   "optional members": 347,
-  "long files": 22,
+  "long files": 13,
   "files down": 44,
   "files up": 14
 }
@@ -49,6 +49,7 @@ const otherWords: ReadonlyArray<readonly [name: string, means: string, files: Re
   ["session", "the phase of an exchange before its completion", [
     "domain/UpstreamFailure.ts",
     "upstream/server/ServerClient.ts",
+    "upstream/server/serverLists.ts",
     "admin/upstreams/UpstreamTests.ts"
   ]],
   ["responses", "a group of settings", ["admin/settings/Api.ts", "config/importConfig.ts", "config/settings.ts"]],
@@ -177,7 +178,7 @@ const countsOf = async (root: string, signal?: AbortSignal): Promise<Counts> => 
         `${file}:${text.slice(0, index).split("\n").length}: ${member.trim()}`
       )
     ),
-    "long files": sources.filter(({ file, text }) => !isText.test(file) && linesOf(text) > longest).map((
+    "long files": 13sources.filter(({ file, text }) => !isText.test(file) && linesOf(text) > longest).map((
       { file, text }
     ) => `${file}: ${linesOf(text)} lines`),
     "files down": down ?? [],
