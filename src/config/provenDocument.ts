@@ -4,10 +4,6 @@
  * The document is encrypted, and its revision is a plain number beside it. A client of the store that can decrypt nothing could give
  * an older document a higher number, and bring deleted keys back to life. So a proof, which is encrypted too, names the revision and
  * the digest of the document, and the number must be the one that the store has counted.
- *
- * Versions without proofs read the same document. They write a document without a proof, which counts as long as a node of such a
- * version is attached. When all nodes write proofs, they mark the store, and remember that: from then on only a document with
- * a proof is valid.
  */
 import * as Effect from "effect/Effect"
 import type { Encryption } from "../cluster/store/encryption.ts"
@@ -38,14 +34,8 @@ export interface StoredDocument extends Proven {
   readonly counted: string
   /** The first document of the store's data. */
   readonly origin: Proven
-  /** Whether all nodes write proofs. */
-  readonly isMarked: boolean
   /** Whether other nodes are attached. */
   readonly hasOthers: boolean
-  /** Whether some of them write proofs and have loaded a document. */
-  readonly hasRunning: boolean
-  /** The attached nodes of versions that write no proofs. */
-  readonly unproving: ReadonlyArray<string>
 }
 
 /** The highest revision that may be continued; one beyond it is not a revision. */
@@ -63,14 +53,11 @@ export const readDocument = Effect.fnUntraced(function*(
     revision = "",
     proof = "",
     counted = "",
-    marked = "",
     originRevision = "",
     originProof = "",
     sealed = "",
     origin = "",
-    others = "0",
-    running = "0",
-    ...unproving
+    others = "0"
   ] = yield* store.run("document", whole)
   const read = (number: string, text: string, proving: string): Proven => {
     const found = number === "" ? 0 : revisionOf(number)
@@ -80,26 +67,18 @@ export const readDocument = Effect.fnUntraced(function*(
       isProven: store.secrets.open(proofPlace, proving) === statement(found, text)
     }
   }
-  const current = read(revision, sealed, proof)
   return {
-    ...current,
+    ...read(revision, sealed, proof),
     counted: counted === "" ? "0" : counted,
-    // Nodes of earlier versions write no origin.
-    origin: origin === "" ? current : read(originRevision, origin, originProof),
-    isMarked: marked !== "",
-    hasOthers: others !== "0",
-    hasRunning: running !== "0",
-    unproving
+    origin: read(originRevision, origin, originProof),
+    hasOthers: others !== "0"
   }
 })
 
-/** Whether a document is what its revision says. `onlyProven`: whether all nodes write proofs. */
-export const isGenuine = (found: StoredDocument, onlyProven: boolean): boolean =>
-  String(found.revision) === found.counted && (found.isProven || !onlyProven || found.revision === 0)
+/** Whether a document is what its revision says. */
+export const isGenuine = (found: StoredDocument): boolean =>
+  String(found.revision) === found.counted && (found.isProven || found.revision === 0)
 
 /** The revision that follows all those that are known of. */
 export const revisionAfter = (...revisions: ReadonlyArray<number>): number =>
   Math.floor(Math.max(0, ...revisions.filter((revision) => revision < mostRevision))) + 1
-
-/** Notes that all nodes write proofs. */
-export const markProven = (store: Pick<StoreShape, "send">) => store.send("HSETNX", documentPlace, "proven", "1")

@@ -21,7 +21,6 @@ import { mergeConfigs } from "./merge.ts"
 import {
   documentPlace,
   isGenuine,
-  markProven,
   proveDocument,
   readDocument,
   revisionAfter,
@@ -53,8 +52,7 @@ const openDocument = (store: StoreShape, sealed: string) => {
 const watchPause = 10_000
 
 const notGenuine =
-  "the configuration in the store is older than its revision says, or of a version that proves none: " +
-  "write the right one with store restore FILE --force"
+  "the configuration in the store is older than its revision says: write the right one with store restore FILE --force"
 
 interface Revision {
   readonly revision: number
@@ -117,8 +115,6 @@ export const loadShared = Effect.fnUntraced(function*(
    */
   let merging: Revision | undefined
   const signals = yield* Queue.sliding<void>(1)
-  /** Whether only documents with a proof are valid, once this node knows. */
-  let onlyProven = false
 
   const write = Effect.fnUntraced(function*(
     next: Snapshot,
@@ -173,10 +169,7 @@ export const loadShared = Effect.fnUntraced(function*(
   for (;;) {
     const there = yield* readDocument(store)
     const text = there.sealed === "" ? "" : yield* openDocument(store, there.sealed)
-    onlyProven ||= there.isMarked
-    // Running nodes that all write proofs are about to mark the store, or somebody has removed their mark.
-    const isUnmarked = there.hasRunning && there.unproving.length === 0
-    if (!isGenuine(there, onlyProven || isUnmarked)) {
+    if (!isGenuine(there)) {
       if (replaces !== true) {
         if (!there.hasOthers) return yield* new StoreInvalid({ message: notGenuine })
         // Nodes that run know the right document, and write it.
@@ -193,7 +186,7 @@ export const loadShared = Effect.fnUntraced(function*(
       revision = there.revision
       last = initial.snapshot
       store.membership.setRevision(revision)
-      const first = there.origin.isProven || !onlyProven ? there.origin : there
+      const first = there.origin.isProven ? there.origin : there
       const origin = { revision: first.revision, text: store.secrets.open(place, first.sealed) ?? text }
       const isOfOther = own !== undefined && own.epoch !== store.epoch()
       // Data that is older than the kept document belongs to another store.
@@ -232,20 +225,9 @@ export const loadShared = Effect.fnUntraced(function*(
     break
   }
 
-  /**
-   * Marks the store when all nodes write proofs, and looks again at a document that has another revision than this node. A document of
-   * an earlier version gets its proof first.
-   */
+  /** Looks again at a document that has another revision than this node. */
   const watch = Effect.gen(function*() {
     const facts = yield* readDocument(store, "facts")
-    onlyProven ||= facts.isMarked
-    if (!onlyProven && facts.unproving.length === 0) {
-      const there = yield* readDocument(store)
-      if (there.revision !== revision || String(revision) !== there.counted) return
-      if (!there.isProven && (yield* write(last, last, String(revision), revision + 1)) !== "ok") return
-      onlyProven = true
-    }
-    if (onlyProven && !facts.isMarked) yield* markProven(store)
     if (facts.revision !== revision || facts.counted !== String(revision)) Queue.offerUnsafe(signals, undefined)
   })
   yield* Effect.ignore(watch)
@@ -269,8 +251,7 @@ export const loadShared = Effect.fnUntraced(function*(
   /** Writes this node's document in the place of one that is not genuine. */
   const refuse = Effect.fnUntraced(function*(there: StoredDocument) {
     yield* Effect.logError(
-      "The configuration in the store is refused: it is older than its revision says, or of a version that proves none. " +
-        "The configuration of this node replaces it"
+      "The configuration in the store is refused: it is older than its revision says. The configuration of this node replaces it"
     ).pipe(Effect.annotateLogs({ revision: there.revision, own: revision }))
     const next = revisionAfter(there.revision, Number(there.counted), revision)
     yield* write(last, undefined, there.counted, next, undefined, false)
@@ -289,9 +270,9 @@ export const loadShared = Effect.fnUntraced(function*(
         // Another key may have encrypted a newer document.
         return yield* new StoreUnavailable({ message: "The shared configuration cannot be decrypted" })
       }
-      if (!isGenuine(there, onlyProven)) yield* refuse(there)
+      if (!isGenuine(there)) yield* refuse(there)
       else if (there.revision < revision) yield* bringBack(there.revision)
-      if (text === undefined || there.revision <= revision || !isGenuine(there, onlyProven)) return Option.none()
+      if (text === undefined || there.revision <= revision || !isGenuine(there)) return Option.none()
       seen = there.revision
       return Option.some({ text, digest: String(there.revision), stamp: "" })
     }),

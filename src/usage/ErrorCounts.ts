@@ -4,7 +4,7 @@
  * Bounded by `mostErrors` pairs of code and fault and the rest as one, times 60 minutes, times `mostValues` values of each noun.
  */
 import * as Schema from "effect/Schema"
-import { type Fault, faultNames, faultOf } from "../domain/fault.ts"
+import { type Fault, faultNames } from "../domain/fault.ts"
 import { MinuteRing } from "./MinuteRing.ts"
 import { addCounts, countAmong, largestOf } from "./mostCounted.ts"
 import { none } from "./UsageEntry.ts"
@@ -43,10 +43,10 @@ export const CodeErrors = Schema.Struct({
   /** Unix milliseconds of the last one. */
   last_at: Schema.Finite,
   last_request_id: Schema.String,
-  /** `null` for the rest. Nodes of before say neither this nor the nouns. */
-  fault: Schema.optionalKey(Schema.NullOr(Schema.Literals(faultNames))),
+  /** `null` for the rest. */
+  fault: Schema.NullOr(Schema.Literals(faultNames)),
   /** The counts of the most frequent values. */
-  nouns: Schema.optionalKey(Schema.Struct({ key: Counted, model: Counted, upstream: Counted }))
+  nouns: Schema.Struct({ key: Counted, model: Counted, upstream: Counted })
 })
 export type CodeErrors = typeof CodeErrors.Type
 
@@ -95,11 +95,11 @@ const addRow = (into: Row, from: Row): void => {
 
 const rowOf = ({ code, count, fault, last_at, last_request_id, nouns }: CodeErrors): Row => ({
   code,
-  fault: fault === undefined ? faultOf({ error: code }) ?? null : fault,
+  fault,
   count,
   lastAt: last_at,
   lastId: last_request_id,
-  nouns: byNoun((name) => new Map(nouns?.[name]))
+  nouns: byNoun((name) => new Map(nouns[name]))
 })
 
 const idOf = ({ code, fault }: Pick<Row, "code" | "fault">): string => `${code} ${fault}`

@@ -44,15 +44,13 @@ interface MinuteView {
 
 /** The counts of a node as other nodes receive them. */
 export const WrittenMinutes = Schema.Struct({
-  /** The minute's number, requests that succeeded, failed and left, tokens, then pairs of bucket and count. */
+  /** The minute's number, requests that succeeded, failed, left and were refused, tokens, nanos of cost, then pairs of bucket and count. */
   minutes: Schema.Array(Schema.Array(Schema.Finite)),
-  /** The minute's number, refused requests, and nanos of cost. Nodes of before do not say this, and neither the targets. */
-  more: Schema.optionalKey(Schema.Array(Schema.Array(Schema.Int))),
   /** The requests of models at targets, each as model, `separator` and target. */
-  answered: Schema.optionalKey(Schema.Array(Schema.Tuple([Schema.String, Schema.Finite]))),
+  answered: Schema.Array(Schema.Tuple([Schema.String, Schema.Finite])),
   errors: Schema.Array(CodeErrors),
-  /** When the node began to count, in Unix milliseconds; nodes of before do not say it. */
-  since: Schema.optionalKey(Schema.Finite)
+  /** When the node began to count, in Unix milliseconds. */
+  since: Schema.Finite
 })
 export type WrittenMinutes = typeof WrittenMinutes.Type
 
@@ -138,9 +136,8 @@ export class RequestMinutes {
     for (const [, minute] of minutes) addCounts(answered, minute.answered)
     return {
       minutes: minutes.map((
-        [number, { failed, left, succeeded, times, tokens }]
-      ) => [number, succeeded, failed, left, tokens, ...bucketPairs(times)]),
-      more: minutes.map(([number, { cost, refused }]) => [number, refused, cost]),
+        [number, { cost, failed, left, refused, succeeded, times, tokens }]
+      ) => [number, succeeded, failed, left, refused, tokens, cost, ...bucketPairs(times)]),
       answered: largestOf(answered, mostAnswered),
       errors: this.#errors.written(newest),
       since: this.#since
@@ -155,12 +152,12 @@ export class RequestMinutes {
     const all = [this.written(now), ...others]
     for (const written of all) {
       addWritten(sum, written, newest)
-      addCounts(answered, written.answered ?? [])
+      addCounts(answered, written.answered)
     }
     const times = new Uint32Array(bucketCount)
     for (const [, minute] of sum.within(newest)) minute.times.forEach((count, i) => (times[i]! += count))
     return {
-      since: Math.min(...all.map(({ since = 0 }) => since)),
+      since: Math.min(...all.map(({ since }) => since)),
       minutes: Array.from({ length: minutesKept }, (_, i) => {
         const number = newest - minutesKept + 1 + i
         return viewMinute(number, sum.at(number))
@@ -190,20 +187,19 @@ const viewMinute = (
 })
 
 /** Adds the minutes of a node, as far as they are within the hour that ends with the minute `newest`. */
-const addWritten = (sum: MinuteRing<Minute>, { minutes, more = [] }: WrittenMinutes, newest: number): void => {
-  for (const [number = Number.NaN, succeeded = 0, failed = 0, left = 0, tokens = 0, ...pairs] of minutes) {
+const addWritten = (sum: MinuteRing<Minute>, { minutes }: WrittenMinutes, newest: number): void => {
+  for (
+    const [number = Number.NaN, succeeded = 0, failed = 0, left = 0, refused = 0, tokens = 0, cost = 0, ...pairs]
+      of minutes
+  ) {
     if (!isWithinHour(number, newest)) continue
     const minute = sum.at(number)
     minute.succeeded += succeeded
     minute.failed += failed
     minute.left += left
-    minute.tokens += tokens
-    addBucketPairs(minute.times, pairs)
-  }
-  for (const [number = Number.NaN, refused = 0, cost = 0] of more) {
-    if (!isWithinHour(number, newest)) continue
-    const minute = sum.at(number)
     minute.refused += refused
+    minute.tokens += tokens
     minute.cost += cost
+    addBucketPairs(minute.times, pairs)
   }
 }

@@ -82,7 +82,7 @@ export const sumOfTexts = (one: string | null, other: string | null): string | n
   return timesText(sum)
 }
 
-/** Percentiles of requests; `null` where none was measured, as in usage of versions that kept no times. */
+/** Percentiles of requests; `null` where none was measured. */
 export interface Percentiles {
   readonly first_event_p50_ms: number | null
   readonly first_event_p95_ms: number | null

@@ -148,7 +148,7 @@ export interface UsageEntry {
 export interface Sums {
   readonly values: Array<number>
   errors: Map<string, number> | undefined
-  /** `undefined` where no request was measured, as in usage of versions that kept no times. */
+  /** `undefined` where no request was measured. */
   times: Times | undefined
 }
 

@@ -1,10 +1,9 @@
 /**
- * The tables of the SQLite file of usage, those of former layouts, and transactions.
+ * The tables of the SQLite file of usage, and transactions.
  */
 import type { DatabaseSync } from "node:sqlite"
 import { mostSum } from "../domain/decimal.ts"
 import { type Cooperative, runSync } from "../domain/stream/cooperative.ts"
-import { upstreamNamed } from "../domain/upstreamNames.ts"
 import { sumOfTexts } from "./Times.ts"
 import {
   cacheNames,
@@ -13,17 +12,16 @@ import {
   historyNames,
   laterNames,
   measureNames,
-  none,
   sessionNames,
   sumNames
 } from "./UsageEntry.ts"
 
-/** Rises with every change of the tables. */
-const layoutVersion = 7
+/** The format of the tables. A file of another one is left as it is. */
+const format = 7
 
 /** So many marks of values. */
 export const marks = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
-/** The column of times, as text; `null` in rows of versions that kept none. */
+/** The column of times, as text; `null` where none was measured. */
 export const timesName = "times"
 /** Texts of times that are shorter are put one behind the other, which costs less than to sum them. */
 const longestUnsummed = 300
@@ -148,59 +146,10 @@ const layout = `
     PRIMARY KEY (unit, start, key)
   ) WITHOUT ROWID, STRICT;
   CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-  PRAGMA user_version = ${layoutVersion};
+  PRAGMA user_version = ${format};
 `
 
-/** The upstream of histories from before there were others. */
-const former = upstreamNamed(undefined)
-
-const withCosts = (table: string, names: ReadonlyArray<string>): string =>
-  costColumns(names).map((column) => `ALTER TABLE ${table} ADD COLUMN ${column};`).join("\n")
-
-/**
- * Changes the tables of a former layout: 1 knew one upstream, 2 had no costs, 3 had neither written tokens nor wasted costs, 4 had
- * neither apps nor sessions, 5 had neither predictions of caches nor states of accounts, and 6 had neither times nor sums of days.
- */
-const fromLayout = (version: number): string => {
-  if (version > 4) {
-    const tables = [history.sums, sessions.sums]
-    return `
-      ${version > 5 ? "" : tables.map((table) => withCosts(table, cacheNames)).join("\n") + accountLayout}
-      ${tables.map((table) => `ALTER TABLE ${table} ADD COLUMN ${timesName} TEXT;`).join("\n")}
-      ${dayLayout}
-      PRAGMA user_version = ${layoutVersion};
-    `
-  }
-  const values = historyNames.map((name) =>
-    name === "app"
-      ? `'${none}'`
-      : version > 1 || (name !== "upstream" && name !== "target")
-      ? name
-      : name === "upstream"
-      ? `'${former}'`
-      : `CASE model WHEN '${none}' THEN '${none}' ELSE '${former}/' || model END`
-  )
-  const names = [...measureNames, ...(version > 2 ? costNames : []), ...(version > 3 ? laterNames : [])]
-  const moved = (table: string, columns: string): string => `
-    INSERT INTO ${table} (${history.place}, ${columns})
-      SELECT hour, ${values.join(", ")}, ${columns} FROM ${table}_before;
-    DROP TABLE ${table}_before;
-  `
-  return `
-    ALTER TABLE usage RENAME TO usage_before;
-    ALTER TABLE usage_errors RENAME TO usage_errors_before;
-    ${made(history, ["hour", ...historyNames])}
-    ${moved("usage", names.map((name) => `"${name}"`).join(", "))}
-    ${moved("usage_errors", "code, count")}
-    ${version > 2 ? "" : withCosts("key_counts", countCosts)}
-    ${sessionLayout}
-    ${dayLayout}
-    ${accountLayout}
-    PRAGMA user_version = ${layoutVersion};
-  `
-}
-
-/** The file is a database of a newer gateway or of another program, and is left as it is. */
+/** The file is a database of another format or of another program, and is left as it is. */
 export class ForeignDatabase extends Error {}
 
 /** Runs sliced work in one transaction, all or nothing. Throws SQLite's errors. */
@@ -227,20 +176,21 @@ const textOrNull = (value: unknown): string | null => typeof value === "string" 
 
 const versionOf = (db: DatabaseSync): number => Number(db.prepare("PRAGMA user_version").get()?.["user_version"])
 
-/** Makes the tables of an open database, or brings those of an older layout up to date. Throws `ForeignDatabase`, and SQLite's errors. */
+/** Makes the tables of an empty database. Throws `ForeignDatabase`, and SQLite's errors. */
 export const prepareDatabase = (db: DatabaseSync): void => {
   const tables = Number(db.prepare("SELECT count(*) AS tables FROM sqlite_master").get()?.["tables"])
   const version = versionOf(db)
-  if (version > layoutVersion) {
-    throw new ForeignDatabase(`was written by a newer version of the gateway (layout ${version})`)
-  }
   if (version === 0 && tables > 0) throw new ForeignDatabase("is a database of another program")
+  if (version !== 0 && version !== format) {
+    throw new ForeignDatabase(
+      `has format ${version}, and this version reads format ${format}: start the version that wrote it, or move the file away`
+    )
+  }
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
-  if (version < layoutVersion) {
+  if (version === 0) {
     inTransaction(db, () => {
       // Another process may have been first.
-      const current = versionOf(db)
-      if (current < layoutVersion) db.exec(current === 0 ? layout : fromLayout(current))
+      if (versionOf(db) === 0) db.exec(layout)
     })
   }
   // No statement waits for a lock while requests are served.

@@ -1,6 +1,5 @@
 /**
- * The shared configuration under a client of the store that can write anything and decrypt nothing, and beside nodes of a version
- * that proves no revisions.
+ * The shared configuration under a client of the store that can write anything and decrypt nothing.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
@@ -93,9 +92,9 @@ const attacks: Readonly<Record<string, (found: Deleted, revision: string) => Eff
       say("HSET", config, "document", before.document, "proof", before.proof, "revision", revision),
       say("HSET", limits, "revision", revision)
     ),
-  "an older document without a proof and without the mark": ({ before, say }, revision) =>
+  "an older document without a proof": ({ before, say }, revision) =>
     Effect.gen(function*() {
-      yield* say("HDEL", config, "proof", "proven", "origin", "origin_proof")
+      yield* say("HDEL", config, "proof", "origin", "origin_proof")
       yield* say("HSET", config, "document", before.document, "revision", revision)
       yield* say("HSET", limits, "revision", revision)
     }),
@@ -162,53 +161,5 @@ describe("the shared configuration, after somebody without the key has written",
       assert.include(message, "store restore FILE --force")
       assert.strictEqual((yield* cli("restore", file, "--force")).code, 0)
       assert.strictEqual((yield* startNode(server, "three")).keys(), "first")
-    }).pipe(Effect.scoped))
-})
-
-describe("a document of a version that proves no revisions", () => {
-  /** Makes the store one of the version before: its documents have no proofs, and its nodes write none. */
-  const withOlderNode = Effect.gen(function*() {
-    const server = yield* settledServer
-    const { document, say } = yield* intruder(server)
-    const older = yield* startNode(server, "older")
-    yield* older.setKeys("of the older version")
-    yield* older.stop
-    yield* say("ZADD", "gw:{main}:nodes", "inf", "older")
-    yield* say("HSET", "gw:{main}:node:older", "version", "1.0.0", "revision", "2")
-    yield* say("HDEL", config, "proof", "origin_proof", "proven")
-    return { server, document, say }
-  })
-  const leave = (say: (...args: ReadonlyArray<string>) => Effect.Effect<unknown>) =>
-    Effect.andThen(say("ZREM", "gw:{main}:nodes", "older"), say("DEL", "gw:{main}:node:older"))
-
-  it.live("is read, and its changes too, while a node of that version is attached", () =>
-    Effect.gen(function*() {
-      const { document, say, server } = yield* withOlderNode
-      const node = yield* startNode(server, "newer")
-      assert.strictEqual(node.keys(), "of the older version")
-      const { document: sealed } = yield* document
-      yield* node.setKeys("of the newer version")
-      assert.strictEqual(node.revision(), 3)
-      // The older node writes a document that it has encrypted.
-      yield* say("HSET", config, "document", sealed, "revision", "4")
-      yield* say("HSET", limits, "revision", "4")
-      yield* until(() => node.keys() === "of the older version")
-      assert.strictEqual(yield* say("HEXISTS", config, "proven"), 0)
-    }).pipe(Effect.scoped))
-
-  it.live("gets its proof when no node of that version is left, and is refused from then on", () =>
-    Effect.gen(function*() {
-      const { document, say, server } = yield* withOlderNode
-      yield* leave(say)
-      const { document: sealed } = yield* document
-      const node = yield* startNode(server, "newer")
-      assert.strictEqual(node.keys(), "of the older version")
-      assert.strictEqual(node.revision(), 3)
-      assert.strictEqual(yield* say("HGET", config, "proven"), "1")
-      yield* node.setKeys("of the newer version")
-      yield* say("HSET", config, "document", sealed, "revision", "9")
-      yield* say("HSET", limits, "revision", "9")
-      yield* untilTrue(Effect.map(say("HGET", limits, "revision"), (revision) => revision === "10"))
-      assert.strictEqual(node.keys(), "of the newer version")
     }).pipe(Effect.scoped))
 })

@@ -155,11 +155,10 @@ describe("the minutes of requests", () => {
     )
   })
 
-  it("say since when the oldest node counts; nodes of before count for longer than anybody knows", () => {
+  it("say since when the oldest node counts", () => {
     const [first, second] = [new RequestMinutes(start), new RequestMinutes(start + minute)]
     assert.strictEqual(second.view(start + minute).since, start + minute)
     assert.strictEqual(second.view(start + minute, [sent(first, start + minute)]).since, start)
-    assert.strictEqual(second.view(start + minute, [{ minutes: [], errors: [] }]).since, 0)
   })
 
   it("start anew with the clock: minutes that it leaves ahead or an hour behind are zero", () => {
@@ -225,7 +224,7 @@ describe("the minutes of requests", () => {
         const ofKey = (value: string) => all.filter((each) => each === value).length
         assert.isAtMost(key.count, ofKey(key.value))
         assert.isAtLeast(key.count, mostOf(all)!.count - all.length * 2 / 9)
-        const written = nodes[1]!.written(now).errors[0]!.nouns!.key
+        const written = nodes[1]!.written(now).errors[0]!.nouns.key
         assert.isAtMost(written.length, 8)
       }),
       { numRuns: runs(100) }
@@ -243,17 +242,5 @@ describe("the minutes of requests", () => {
     for (let i = 0; i < 300; i++) count(minutes, answeredBy(`a/${i}`), start + minute)
     assert.isAtMost(minutes.view(start + minute).answered.length, 200)
     assert.deepStrictEqual(minutes.view(start + 61 * minute).answered, [])
-  })
-
-  it("of nodes of before lack what those did not count, and have a fault by the code alone", () => {
-    const before = {
-      minutes: [[start / minute, 1, 2, 0, 30, 3, 1]],
-      errors: [{ code: "model_not_found", count: 2, last_at: start, last_request_id: "req_x" }],
-      since: 0
-    }
-    const { answered, errors, minutes } = new RequestMinutes(start).view(start, [read(JSON.stringify(before))])
-    assert.deepInclude(minutes.at(-1), { ok: 1, failed: 2, refused: 0, cost: "0" })
-    assert.deepStrictEqual(answered, [])
-    assert.deepInclude(errors[0], { code: "model_not_found", fault: "caller", count: 2, key: null })
   })
 })

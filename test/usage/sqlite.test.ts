@@ -13,21 +13,10 @@ import { sliceItems, type SliceSize } from "../../src/domain/stream/cooperative.
 import { type AccountState, Batch } from "../../src/usage/Batch.ts"
 import { openSqlite } from "../../src/usage/openSqlite.ts"
 import { writeBatch } from "../../src/usage/sqliteFile.ts"
-import { percentilesOf } from "../../src/usage/Times.ts"
-import {
-  addEntry,
-  cacheNames,
-  costNames,
-  costsOf,
-  dimensionsOf,
-  historyNames,
-  laterNames,
-  type UsageEntry,
-  zero
-} from "../../src/usage/UsageEntry.ts"
+import { costsOf } from "../../src/usage/UsageEntry.ts"
 import { mostSessionsKept } from "../../src/usage/UsageStoreShape.ts"
 import type { UsageStoreShape } from "../../src/usage/UsageStoreShape.ts"
-import { dayLength, dayOf, hourLength, hourOf } from "../../src/usage/windows.ts"
+import { dayLength, dayOf, hourLength } from "../../src/usage/windows.ts"
 import { sized } from "../support/effort.ts"
 import { summedDays } from "./storeSuite.ts"
 import {
@@ -37,12 +26,10 @@ import {
   expectedReport,
   keyA,
   keyB,
-  measureNames,
   NodeServices,
   plain,
   sqliteStore,
   start,
-  untimed,
   usageFile
 } from "./support.ts"
 
@@ -173,131 +160,6 @@ describe("usage in a file", () => {
     }).pipe(Effect.provide([NodeServices.layer, collectLogs(logs)]))
   })
 
-  it.effect("takes over a file of a version that knew one upstream: its rows are of `default`", () =>
-    Effect.gen(function*() {
-      yield* TestClock.setTime(start)
-      const fs = yield* FileSystem.FileSystem
-      const file = yield* usageFile
-      yield* fs.makeDirectory(dirname(file))
-      const place = "hour INTEGER NOT NULL, key TEXT NOT NULL, model TEXT NOT NULL, account TEXT NOT NULL, " +
-        "style TEXT NOT NULL"
-      const names = "hour, key, model, account, style"
-      const old = new DatabaseSync(file)
-      old.exec(`
-        CREATE TABLE usage (${place}, ${measureNames.map((name) => `"${name}" INTEGER NOT NULL`).join(", ")},
-          PRIMARY KEY (${names})) WITHOUT ROWID, STRICT;
-        CREATE TABLE usage_errors (${place}, code TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (${names}, code))
-          WITHOUT ROWID, STRICT;
-        CREATE TABLE key_counts (unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL,
-          requests INTEGER NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (unit, start, key)) WITHOUT ROWID, STRICT;
-        CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-        PRAGMA user_version = 1;
-      `)
-      const recorded = [entry(), entry({ model: "none", error: "upstream_error", outcome: "failed" })]
-      const insert = old.prepare(`INSERT INTO usage VALUES (${"?, ".repeat(4 + measureNames.length)}?)`)
-      for (const one of recorded) {
-        const sums = zero()
-        addEntry(sums, one)
-        insert.run(
-          hourOf(one.at),
-          one.key,
-          one.model,
-          one.account,
-          one.style,
-          ...sums.values.slice(0, measureNames.length)
-        )
-      }
-      old.prepare("INSERT INTO usage_errors VALUES (?, ?, 'none', 'a1', 'chat', 'upstream_error', 1)").run(start, keyA)
-      old.prepare("INSERT INTO key_counts VALUES ('hour', ?, ?, 2, 30)").run(start, keyA)
-      old.close()
-
-      const later = entry({ answerer: { upstream: "gpu", target: "gpu/own" } })
-      yield* inScope(Effect.gen(function*() {
-        const store = yield* sqliteStore({ file })
-        assert.deepStrictEqual(yield* store.status, { kind: "sqlite", persistent: true, detail: null })
-        store.add(later)
-      }))
-      const store = yield* sqliteStore({ file })
-      assert.deepStrictEqual(
-        untimed(plain(yield* store.query(everything))),
-        untimed(expectedReport([...recorded, later], everything))
-      )
-      const { rows } = yield* store.query({ ...everything, by: ["upstream", "target"] })
-      assert.deepStrictEqual(rows.map(({ sums, target, upstream }) => [upstream, target, sums.values[0]]), [
-        ["default", "default/upstream-chat", 1],
-        ["default", "none", 1],
-        ["gpu", "gpu/own", 1]
-      ])
-      assert.strictEqual((yield* store.counters(keyA, start)).windows.hour.requests, 3)
-    }).pipe(Effect.provide(NodeServices.layer)))
-
-  /** The columns of costs that former versions had. */
-  const formerCosts = [
-    ["a version without costs: its requests have no price", 2, []],
-    ["a version without wasted costs", 3, costNames],
-    ["a version without apps and sessions", 4, [...costNames, ...laterNames]]
-  ] as const
-
-  it.effect.each(formerCosts)("takes over a file of %s", ([, version, columns]) =>
-    Effect.gen(function*() {
-      yield* TestClock.setTime(start)
-      const fs = yield* FileSystem.FileSystem
-      const file = yield* usageFile
-      yield* fs.makeDirectory(dirname(file))
-      const former = historyNames.filter((name) => name !== "app")
-      const names = ["hour", ...former].join(", ")
-      const place = ["hour INTEGER NOT NULL", ...former.map((name) => `${name} TEXT NOT NULL`)].join(", ")
-      const old = new DatabaseSync(file)
-      old.exec(`
-        CREATE TABLE usage (${place}, ${
-        [...measureNames, ...columns].map((name) => `"${name}" INTEGER NOT NULL`).join(", ")
-      },
-          PRIMARY KEY (${names})) WITHOUT ROWID, STRICT;
-        CREATE TABLE usage_errors (${place}, code TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (${names}, code))
-          WITHOUT ROWID, STRICT;
-        CREATE TABLE key_counts (unit TEXT NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL,
-          requests INTEGER NOT NULL, tokens INTEGER NOT NULL,
-          ${columns.slice(1, 3).map((name) => `${name} INTEGER NOT NULL DEFAULT 0,`).join(" ")}
-          PRIMARY KEY (unit, start, key)) WITHOUT ROWID, STRICT;
-        CREATE TABLE key_last_used (key TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-        PRAGMA user_version = ${version};
-      `)
-      const before = entry({
-        answerer: { upstream: "gpu", target: "gpu/own" },
-        ...columns.length === 0 ? {} : { cost: 7n }
-      })
-      const stored = measureNames.length + columns.length
-      const sums = zero()
-      addEntry(sums, before)
-      const { account, key, model, style, target, upstream } = dimensionsOf(before)
-      old.prepare(`INSERT INTO usage VALUES (${"?, ".repeat(6 + stored)}?)`)
-        .run(hourOf(start), key, model, account, style, upstream, target, ...sums.values.slice(0, stored))
-      old.prepare("INSERT INTO key_counts (unit, start, key, requests, tokens) VALUES ('hour', ?, ?, 1, 15)").run(
-        start,
-        keyA
-      )
-      old.close()
-
-      // Beyond the numbers that are exact.
-      const cost = 2n ** 53n + 1n
-      const later = { ...before, cost, wasted: cost, cacheWriteTokens: 3 }
-      yield* inScope(Effect.gen(function*() {
-        const store = yield* sqliteStore({ file })
-        assert.deepStrictEqual(yield* store.status, { kind: "sqlite", persistent: true, detail: null })
-        for (let i = 0; i < 3; i++) {
-          store.add(later)
-          yield* second
-        }
-      }))
-      const store = yield* sqliteStore({ file })
-      assert.deepStrictEqual(
-        untimed(plain(yield* store.query(everything))),
-        untimed(expectedReport([before, later, later, later], everything))
-      )
-      const { hour } = (yield* store.counters(keyA, start)).windows
-      assert.deepStrictEqual(hour, { requests: 4, tokens: 60, cost: 3n * cost })
-    }).pipe(Effect.provide(NodeServices.layer)))
-
   it.effect("keeps the states of accounts until they are over, and what is used of budgets", () =>
     Effect.gen(function*() {
       yield* TestClock.setTime(start)
@@ -338,37 +200,6 @@ describe("usage in a file", () => {
       assert.deepStrictEqual(yield* states(start), [["a2", paused]])
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  /** Makes a file one of layout 6. */
-  const withoutTimes = (db: DatabaseSync) => {
-    for (const table of ["usage", "session_usage"]) db.exec(`ALTER TABLE ${table} DROP COLUMN times`)
-    for (const table of ["usage_days", "usage_day_errors", "summed_days"]) db.exec(`DROP TABLE ${table}`)
-    db.exec("PRAGMA user_version = 6")
-  }
-
-  it.effect("takes over a file of a version without times: its rows have no percentiles, and later ones do", () =>
-    Effect.gen(function*() {
-      yield* TestClock.setTime(start)
-      const file = yield* usageFile
-      const slow = { duration: 60_000, firstEvent: 1000 }
-      yield* inScope(Effect.map(sqliteStore({ file }), (store) => store.add(entry(slow))))
-      const db = new DatabaseSync(file)
-      withoutTimes(db)
-      db.close()
-      const store = yield* sqliteStore({ file })
-      const percentiles = Effect.map(
-        store.query({ ...everything, by: ["hour"] }),
-        ({ rows, totals }) =>
-          [...rows.map(({ sums }) => sums), totals].map(({ times, values }) => [
-            values[0],
-            percentilesOf(times).duration_p95_ms
-          ])
-      )
-      assert.deepStrictEqual(yield* percentiles, [[1, null], [1, null]])
-      store.add(entry({ at: start + hourLength, duration: 1 }))
-      yield* second
-      assert.deepStrictEqual(yield* percentiles, [[1, null], [1, 1], [2, 1]])
-    }).pipe(Effect.provide(NodeServices.layer)))
-
   it.effect("sums each day that is over once, and adds to its sums what ends later", () =>
     Effect.gen(function*() {
       const file = yield* usageFile
@@ -387,44 +218,15 @@ describe("usage in a file", () => {
         }))
     }).pipe(Effect.provide(NodeServices.layer)))
 
-  it.effect("takes over a file of a version without predictions of caches and states of accounts", () =>
-    Effect.gen(function*() {
-      yield* TestClock.setTime(start)
-      const file = yield* usageFile
-      const before = entry({ app: "codex", session: "s1" })
-      const addOne = (one: UsageEntry) =>
-        inScope(Effect.gen(function*() {
-          const store = yield* sqliteStore({ file })
-          store.add(one)
-          yield* second
-        }))
-      yield* addOne(before)
-      const db = new DatabaseSync(file)
-      withoutTimes(db)
-      for (const table of ["usage", "session_usage"]) {
-        for (const name of cacheNames) db.exec(`ALTER TABLE ${table} DROP COLUMN ${name}`)
-      }
-      db.exec("DROP TABLE account_states; PRAGMA user_version = 5")
-      db.close()
-      const later = { ...before, predictedTokens: 9, isCacheMiss: true }
-      yield* addOne(later)
-      const store = yield* sqliteStore({ file })
-      const state = { pausedUntil: start + 60_000, windows: [] }
-      store.accounts!.changed("a1", () => state)
-      yield* second
-      assert.deepStrictEqual([...yield* store.accounts!.states(start)], [["a1", state]])
-      for (const query of [everything, { ...everything, by: ["session"] as const }]) {
-        const [shown, expected] = [yield* store.query(query), expectedReport([before, later], query)]
-        assert.deepStrictEqual(untimed(plain(shown)), untimed(expected))
-      }
-    }).pipe(Effect.provide(NodeServices.layer)))
-
-  it.effect("does not change a file of a newer version or a database of another program", () =>
+  it.effect("does not change a file of another format or a database of another program", () =>
     Effect.gen(function*() {
       const fs = yield* FileSystem.FileSystem
       for (
         const [sql, detail] of [
-          ["PRAGMA user_version = 8", "was written by a newer version of the gateway (layout 8)"],
+          ...[6, 8].map((format) => [
+            `PRAGMA user_version = ${format}`,
+            `has format ${format}, and this version reads format 7: start the version that wrote it, or move the file away`
+          ]),
           ["CREATE TABLE notes (text)", "is a database of another program"]
         ] as const
       ) {

@@ -23,7 +23,7 @@ export const StoreView = Schema.Struct({
 
 const percentile = (description: string) =>
   Schema.NullOr(Schema.Finite).annotate({
-    description: `${description}, within 5 percent; \`null\` without any, and in usage of versions that kept no times.`
+    description: `${description}, within 5 percent; \`null\` without any.`
   })
 
 const measures = {
@@ -79,7 +79,7 @@ export const UsageRowView = Schema.Struct({
     description: "The upstream and its model, as `upstream/model`, or `none`."
   }),
   app: Schema.optionalKey(Schema.String).annotate({
-    description: "The program that called, or `none` for usage of older versions."
+    description: "The program that called, or `none`."
   }),
   session: Schema.optionalKey(Schema.String).annotate({
     description: "The session that the client named, within its key; what `privacy.sessions` keeps of it, or `none`."

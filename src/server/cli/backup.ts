@@ -25,7 +25,7 @@ export class BackupFailed extends Schema.TaggedError<BackupFailed>()("BackupFail
 
 const failed = (message: string) => Effect.fail(new BackupFailed({ message }))
 
-/** The form of backups. A restoration refuses a later one. */
+/** The format of backups. A restoration refuses another one. */
 const format = 1
 
 const manifestName = "backup.json"
@@ -246,9 +246,9 @@ const checkedManifest = Effect.fnUntraced(function*(folder: string) {
   const manifest = yield* Schema.decodeEffect(Manifest)(yield* fs.readFileString(path)).pipe(
     Effect.catch(() => failed(`${path} is damaged`))
   )
-  if (manifest.format > format) {
+  if (manifest.format !== format) {
     return yield* failed(
-      `${folder} was written by a newer version of the gateway (${manifest.version}): restore it with that`
+      `${folder} has format ${manifest.format}, and this version reads format ${format}: restore it with ${manifest.version}`
     )
   }
   for (const { path: name, sha256 } of manifest.files) {

@@ -47,8 +47,7 @@ if not starts and quiet > now and call('HEXISTS', K .. 'lim', 'back') == 1 then 
 
 call('ZADD', K .. 'nodes', now + ALIVE, me)
 call('SADD', K .. 'members', me)
-call('HSET', node, 'incarnation', incarnation, 'version', ARGV[7], 'started', ARGV[8], 'beat', int(now), 'state', 'up',
-  'proves', 1)
+call('HSET', node, 'incarnation', incarnation, 'version', ARGV[7], 'started', ARGV[8], 'beat', int(now), 'state', 'up')
 local has, dropped = {}, 0
 for _, lease in ipairs(leases) do
   has[lease[1]] = true
