@@ -178,7 +178,7 @@ const countsOf = async (root: string, signal?: AbortSignal): Promise<Counts> => 
         `${file}:${text.slice(0, index).split("\n").length}: ${member.trim()}`
       )
     ),
-    "long files": 13sources.filter(({ file, text }) => !isText.test(file) && linesOf(text) > longest).map((
+    "long files": sources.filter(({ file, text }) => !isText.test(file) && linesOf(text) > longest).map((
       { file, text }
     ) => `${file}: ${linesOf(text)} lines`),
     "files down": down ?? [],
