@@ -5,7 +5,7 @@
 import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { isDirect } from "../accounts/Lease.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { countEnabled } from "../config/upstreams.ts"
+import { countEnabled } from "../config/upstreamAccounts.ts"
 import { protocolFamily } from "../contracts/drivers.ts"
 import type { ErrorFamily } from "../domain/errorBody.ts"
 import type { FailureContext } from "../domain/failureRules.ts"

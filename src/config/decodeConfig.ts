@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isServer } from "../contracts/drivers.ts"
-import { type MessagesMapping, type Model, normalizeModelName } from "../domain/models.ts"
+import { type MessagesMapping, type Model, natives, normalizeModelName } from "../domain/models.ts"
 import { type Listed, makeRouteTable, type RouteConfig, targetsNamed } from "../domain/routes.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import { defaultUpstream } from "../domain/upstreamNames.ts"
@@ -40,19 +40,8 @@ import { CurrentVariables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { readPemFiles } from "./tls.ts"
 import { unknownFields } from "./unknownFields.ts"
-import {
-  type AccountCount,
-  checkCredentialHeaders,
-  checkLogins,
-  countAccounts,
-  type DecodedUpstreams,
-  decodeUpstreams,
-  hasSameServer,
-  limitsOf,
-  natives,
-  noWildcard,
-  upstreamNames
-} from "./upstreams.ts"
+import { type AccountCount, checkCredentialHeaders, checkLogins, countAccounts, limitsOf } from "./upstreamAccounts.ts"
+import { type DecodedUpstreams, decodeUpstreams, hasSameServer, noWildcard, upstreamNames } from "./upstreams.ts"
 import { decodeWebhooks } from "./webhooks.ts"
 
 export interface DecodeOptions {

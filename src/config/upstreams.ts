@@ -2,44 +2,26 @@
  * Decodes `upstreams` and `routes`: other upstreams with their headers and limits, and the models that several of them serve.
  * Every fault has its place; no message contains a header, an address or a token.
  */
-import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import {
-  answerer,
-  baseAddress,
-  hasApis,
-  hasTools,
-  isServer,
-  needsAccounts,
-  protocolNames
-} from "../contracts/drivers.ts"
+import { answerer, baseAddress, hasApis, hasTools, isServer, protocolNames } from "../contracts/drivers.ts"
 import { contractOfApi } from "../contracts/names.ts"
-import { forwardRule } from "../domain/forwardedHeaders.ts"
-import { type Model, nativeModels, normalizeModelName } from "../domain/models.ts"
-import { type RoutedModel, type RoutedUpstream, routeFaults, targetText, upstreamOfTarget } from "../domain/routes.ts"
+import { natives, normalizeModelName } from "../domain/models.ts"
+import { routeFaults } from "../domain/routeFaults.ts"
+import { type RoutedModel, type RoutedUpstream, targetText, upstreamOfTarget } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
-import { defaultUpstream, placeOfUpstream } from "../domain/upstreamNames.ts"
-import { type Account, keyless } from "./Account.ts"
+import { defaultUpstream } from "../domain/upstreamNames.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
-import type {
-  ConfiguredModel,
-  RouteConfigEntry,
-  UpstreamConfig,
-  UpstreamHeader,
-  UpstreamLimits
-} from "./GatewayConfig.ts"
+import type { ConfiguredModel, RouteConfigEntry, UpstreamConfig } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { factsIn } from "./modelFacts.ts"
 import { namesVariable } from "./referenceNames.ts"
-import { hidden, isShown, proxyAt, secretAt, type Variables } from "./references.ts"
+import { isShown, proxyAt, type Variables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { type PemFiles, readTls } from "./tls.ts"
+import { toCredential, toCredentialHeader, toForwarded, toHeaders, toPromptCache } from "./upstreamHeaders.ts"
 import { toLimit } from "./windowLimit.ts"
-
-/** Native models by id. Entries of `models` inherit their flags. */
-export const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
 
 type Entry = Omit<typeof Groups.UpstreamGroup.Type, "timeouts">
 
@@ -118,6 +100,7 @@ const toModels = (
   Object.entries(entries).map(([id, entry]): ConfiguredModel => {
     if (id.trim() === "") faults.push(fault(`${place}.models`, "must not have an empty id"))
     if (id.includes("*")) faults.push(fault(`${place}.models.${id}`, noWildcard))
+    // An entry inherits the flags of the native model with its id.
     const native = natives.get(normalizeModelName(id))
     const written: Exclude<typeof entry, string> = typeof entry === "string" ? { model: entry } : entry
     const { hidden, max_tokens, model, reasoning, search, thinking } = written
@@ -161,7 +144,7 @@ const ofOthers = [
 export const settingsOf = (upstream: UpstreamConfig): object => Struct.omit(upstream, ofOthers)
 
 /** An upstream as configured: without the limits that depend on its accounts. */
-type ConfiguredUpstream = Omit<UpstreamConfig, "limits">
+export type ConfiguredUpstream = Omit<UpstreamConfig, "limits">
 
 /** All upstreams and the routes, decoded. */
 export interface DecodedUpstreams {
@@ -174,112 +157,6 @@ export interface DecodedUpstreams {
   readonly routed: ReadonlyArray<RoutedUpstream>
   /** The names of their models and of the routes, in normal form. */
   readonly names: ReadonlyArray<string>
-}
-
-/** Headers that belong to the connection, to the proxy or to the driver. */
-const ownHeaders = new Set(
-  "host content-length transfer-encoding connection te upgrade expect content-type accept".split(" ")
-)
-const mostHeaderBytes = 8 * 1024
-const sentByGateway = "is a header that the gateway sets itself"
-
-/** Headers that a driver sends besides a credential. */
-const driverHeaders = new Set(["anthropic-version", "anthropic-beta"])
-
-/** Whose credential an upstream gets. Only servers have callers with logins of their own. */
-const toCredential = (
-  { credential, driver }: Entry,
-  place: string,
-  faults: Array<Fault>
-): UpstreamConfig["credential"] => {
-  if (credential !== "account" && !isServer(driver)) {
-    faults.push(fault(place, `must be account with the ${driver} driver`))
-  }
-  return credential
-}
-
-/** The header of an upstream's keys. */
-const toCredentialHeader = (
-  { credential_header, driver }: Entry,
-  place: string,
-  faults: Array<Fault>
-): string | undefined => {
-  if (credential_header === undefined) return undefined
-  const name = credential_header.trim().toLowerCase()
-  const rule = !isServer(driver)
-    ? `must be unset with the ${driver} driver`
-    : driverHeaders.has(name)
-    ? sentByGateway
-    : headerRule(name, "")
-  if (rule !== undefined) faults.push(fault(place, rule))
-  return name
-}
-
-/** What an upstream does for its server's cache. The name of a cache takes the place of no other header. */
-const toPromptCache = (
-  { credential_header, prompt_cache }: Entry,
-  place: string,
-  faults: Array<Fault>
-): UpstreamConfig["prompt_cache"] => {
-  const [, name] = /^header (.*)$/.exec(prompt_cache.key ?? "") ?? []
-  if (name === undefined) return prompt_cache
-  const lower = name.toLowerCase()
-  if (
-    forwardRule(lower) !== undefined || driverHeaders.has(lower) || lower === credential_header?.trim().toLowerCase()
-  ) {
-    faults.push(
-      fault(
-        `${place}.key`,
-        "must name a header of its own: no credential, and no header of the connection, the body or the gateway"
-      )
-    )
-  }
-  return prompt_cache
-}
-
-/** The headers of callers that the server of an upstream gets too. */
-const toForwarded = (
-  { driver, forward_headers }: Entry,
-  place: string,
-  faults: Array<Fault>
-): ReadonlyArray<string> => {
-  const patterns = forward_headers.map((pattern) => pattern.trim().toLowerCase())
-  if (patterns.length > 0 && !isServer(driver)) faults.push(fault(place, `must be unset with the ${driver} driver`))
-  if (patterns.length > Groups.mostHeaders) faults.push(fault(place, `must have at most ${Groups.mostHeaders} names`))
-  for (const [index, pattern] of patterns.slice(0, Groups.mostHeaders).entries()) {
-    const rule = forwardRule(pattern)
-    if (rule !== undefined) faults.push(fault(`${place}[${index}]`, rule))
-  }
-  return patterns
-}
-
-const headerRule = (name: string, value: string): string | undefined => {
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return "must have the name of a header"
-  if (ownHeaders.has(name.toLowerCase()) || /^proxy-/i.test(name)) return sentByGateway
-  if (/[^\t -~\u00a0-\u00ff]/.test(value)) return "must contain Latin-1 characters without line breaks"
-  return value.length + name.length > mostHeaderBytes ? `must have at most ${mostHeaderBytes} bytes` : undefined
-}
-
-export const toHeaders = (
-  headers: Readonly<Record<string, string>>,
-  place: string,
-  variables: Variables,
-  faults: Array<Fault>
-): ReadonlyArray<UpstreamHeader> => {
-  const entries = Object.entries(headers)
-  if (entries.length > Groups.mostHeaders) faults.push(fault(place, `must have at most ${Groups.mostHeaders} headers`))
-  const seen = new Set<string>()
-  return entries.map(([name, text]) => {
-    const value = secretAt(text, `${place}.${name}`, variables, faults)
-    const rule = text === hidden
-      ? "must be written with its value"
-      : seen.has(name.toLowerCase())
-      ? "is named twice, but for case"
-      : headerRule(name, Redacted.value(value))
-    if (rule !== undefined) faults.push(fault(`${place}.${name}`, rule))
-    seen.add(name.toLowerCase())
-    return { name, value }
-  })
 }
 
 const decodeEntry = Schema.decodeUnknownResult(Groups.UpstreamEntry)
@@ -390,111 +267,6 @@ const toEntry = (
   }
   const upstream = toUpstream(name, decoded.success, place, outside, faults)
   return isNamed ? upstream : undefined
-}
-
-/** The accounts of an upstream, counted. */
-export interface AccountCount {
-  total: number
-  enabled: number
-  /** The first enabled one. */
-  first: Account | undefined
-  /** The place of the first one that has a password and no token. */
-  login: number | undefined
-}
-
-/** Counts the accounts of each upstream that has any. */
-export const countAccounts = (accounts: ReadonlyArray<Account>): ReadonlyMap<string, AccountCount> => {
-  const counts = new Map<string, AccountCount>()
-  for (const [place, account] of accounts.entries()) {
-    const count = counts.get(account.upstream) ?? { total: 0, enabled: 0, first: undefined, login: undefined }
-    if (count.total === 0) counts.set(account.upstream, count)
-    count.total++
-    if (account.password !== undefined && account.token === undefined) count.login ??= place
-    if (account.disabled) continue
-    count.enabled++
-    count.first ??= account
-  }
-  return counts
-}
-
-/** The accounts of each upstream, counted once for a configuration. */
-const counted = new WeakMap<ReadonlyArray<Account>, ReadonlyMap<string, AccountCount>>()
-
-/** How many enabled accounts an upstream has. */
-export const countEnabled = (accounts: ReadonlyArray<Account>, upstream: string): number => {
-  const counts = counted.get(accounts) ?? countAccounts(accounts)
-  counted.set(accounts, counts)
-  return counts.get(upstream)?.enabled ?? 0
-}
-
-/** Default concurrency of an account (behaviour "Defaults and ranges"). */
-const accountInflight = 2
-/** A server without API keys has no account to protect, and schedules requests itself. */
-const keylessInflight = 8
-
-/**
- * The limits of an upstream. Unset ones follow from its enabled accounts, whose slots together are `slots`. Without configured
- * accounts, a driver that needs none counts one.
- */
-export const limitsOf = (
-  upstream: ConfiguredUpstream,
-  { enabled, first, total }: Omit<AccountCount, "login"> = { total: 0, enabled: 0, first: undefined },
-  runtime: typeof Groups.Runtime.Type
-): { readonly slots: number; readonly limits: UpstreamLimits } => {
-  const { account_max_inflight, account_max_queue, driver, max_inflight, name } = upstream
-  const accounts = total === 0 && !needsAccounts(driver) ? 1 : enabled
-  const asksForNoKey = isServer(driver) && accounts === 1 &&
-    (first === undefined || (first.token !== undefined && Redacted.value(first.token) === keyless))
-  const keylessLimit = max_inflight ?? (name === defaultUpstream ? runtime.account_max_inflight : undefined) ??
-    keylessInflight
-  const perAccount = account_max_inflight ??
-    (asksForNoKey ? keylessLimit : runtime.account_max_inflight ?? accountInflight)
-  const slots = accounts * perAccount
-  const automatic = Math.max(1, slots)
-  return {
-    slots,
-    limits: {
-      perAccount,
-      global: max_inflight ?? automatic,
-      queue: account_max_queue ?? runtime.account_max_queue ?? automatic
-    }
-  }
-}
-
-/** Reports the accounts with a login where accounts are keys: one of each upstream. */
-export const checkLogins = (
-  upstreams: DecodedUpstreams["upstreams"],
-  counts: ReadonlyMap<string, AccountCount>,
-  faults: Array<Fault>
-): void => {
-  for (const { driver, name } of upstreams.values()) {
-    const login = counts.get(name)?.login
-    if (login === undefined || !isServer(driver)) continue
-    faults.push(fault(
-      `accounts[${login}].password`,
-      `must be unset: the upstream ${name} has the driver ${driver}, whose accounts are keys; give a token`
-    ))
-  }
-}
-
-/** Headers that carry the credential of an account by default. */
-const credentialHeaders = ["authorization", "x-api-key"]
-
-/** Reports the headers that would replace the credentials of an upstream's accounts. */
-export const checkCredentialHeaders = (
-  upstreams: DecodedUpstreams["upstreams"],
-  counts: ReadonlyMap<string, AccountCount>,
-  faults: Array<Fault>
-): void => {
-  for (const { credential_header, headers, name } of upstreams.values()) {
-    if (!counts.has(name)) continue
-    const taken = credential_header === undefined ? credentialHeaders : [credential_header]
-    const place = placeOfUpstream(name)
-    for (const header of headers) {
-      if (!taken.includes(header.name.toLowerCase())) continue
-      faults.push(fault(`${place}.headers.${header.name}`, "must be unset: the upstream's accounts have credentials"))
-    }
-  }
 }
 
 const toRoute = (

@@ -11,7 +11,8 @@ import type { WebhookConfig } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { hidden, secretAt, type Variables } from "./references.ts"
 import { mostWebhooks, WebhookEntry, Webhooks } from "./schema.ts"
-import { addressRule, toHeaders } from "./upstreams.ts"
+import { toHeaders } from "./upstreamHeaders.ts"
+import { addressRule } from "./upstreams.ts"
 
 const prefix = "whsec_"
 

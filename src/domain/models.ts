@@ -20,6 +20,9 @@ export const nativeModels: ReadonlyArray<Model> = [
   { id: "upstream-reasoner-search", reasoning: true, search: true }
 ]
 
+/** Native models by id. */
+export const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
+
 /** The `created` of every list entry, in Unix seconds: models have no date. */
 export const modelsCreated = 1_735_689_600
 

@@ -8,21 +8,19 @@
  * `makeRouteTable` costs one pass over the configuration; a look-up costs a few accesses to maps.
  */
 import { hasNatives, isServer } from "../contracts/drivers.ts"
-import { type GatewayError, gatewayError } from "./GatewayError.ts"
 import type { ModelFacts } from "./modelFacts.ts"
 import {
   embeddingModel,
-  familyBeginnings,
   familyModel,
   isServersOwnName,
   mappedModel,
   type MessagesMapping,
   type Model,
   nativeModels,
+  natives,
   normalizeModelName,
   relayedModel
 } from "./models.ts"
-import { nearest } from "./nearest.ts"
 import type { AlsoOn } from "./nextTry.ts"
 
 /** What lists tell about a model beside its flags. */
@@ -162,12 +160,10 @@ export interface RouteTable {
   readonly showsUpstreams: boolean
 }
 
-const natives: ReadonlyMap<string, Model> = new Map(nativeModels.map((model) => [model.id, model]))
-
 /** The name of a target. */
 export const targetName = ({ model, upstream }: Target): string => `${upstream}/${model.id}`
 
-const routeTo = (
+export const routeTo = (
   id: string,
   targets: ReadonlyArray<Target>,
   kind: Route["kind"],
@@ -202,7 +198,7 @@ const targetsOf = ({ driver, enabled, models, name }: RoutedUpstream, unnamed: s
 }
 
 /** Splits a name before its first slash. `model` is `undefined` without a slash. */
-const splitTarget = (name: string): { readonly upstream: string; readonly model: string | undefined } => {
+export const splitTarget = (name: string): { readonly upstream: string; readonly model: string | undefined } => {
   const slash = name.indexOf("/")
   return slash === -1
     ? { upstream: normalizeModelName(name), model: undefined }
@@ -279,7 +275,7 @@ export const makeRouteTable = (config: RouteConfig): RouteTable => {
 }
 
 /** Resolves a name in normal form that is an id, a route or a target. */
-const findNamed = ({ routes, showsUpstreams, upstreams }: RouteTable, name: string): Route | undefined => {
+export const findNamed = ({ routes, showsUpstreams, upstreams }: RouteTable, name: string): Route | undefined => {
   const route = routes.get(name)
   if (route !== undefined) return route
   const target = showsUpstreams && name.includes("/") ? findTarget(upstreams, name, "") : undefined
@@ -287,7 +283,7 @@ const findNamed = ({ routes, showsUpstreams, upstreams }: RouteTable, name: stri
 }
 
 /** Resolves a name in normal form that is an id, a route, a target or an alias of one of these. */
-const findConfigured = (table: RouteTable, name: string): Route | undefined => {
+export const findConfigured = (table: RouteTable, name: string): Route | undefined => {
   const alias = table.config.aliases.get(name)
   return findNamed(table, name) ?? (alias === undefined ? undefined : findNamed(table, normalizeModelName(alias)))
 }
@@ -299,7 +295,7 @@ export const targetsNamed = (config: Named): (name: string) => boolean => {
 }
 
 /** The upstream that a name addresses; `undefined` for other names. */
-const addressed = ({ showsUpstreams, upstreams }: RouteTable, name: string): string | undefined => {
+export const addressed = ({ showsUpstreams, upstreams }: RouteTable, name: string): string | undefined => {
   if (!showsUpstreams || !name.includes("/")) return undefined
   const { upstream } = splitTarget(name)
   return upstreams.has(upstream) ? upstream : undefined
@@ -330,7 +326,7 @@ const wellKnown = (family: NameFamily, name: string): Model | undefined => {
  * The native model's route that a name of a well-known family stands for. Where a server answers first, the names of open models are
  * names of that server.
  */
-const familyRoute = ({ config, routes }: RouteTable, name: string): Route | undefined => {
+export const familyRoute = ({ config, routes }: RouteTable, name: string): Route | undefined => {
   const native = config.families ? familyModel(name) : undefined
   const route = native && routes.get(native.id)
   if (route === undefined || !isServersOwnName(name)) return route
@@ -339,7 +335,7 @@ const familyRoute = ({ config, routes }: RouteTable, name: string): Route | unde
 }
 
 /** Whether one of a route's targets is enabled. */
-const isEnabled = ({ targets }: Pick<Route, "targets">): boolean => targets.some(({ enabled }) => enabled)
+export const isEnabled = ({ targets }: Pick<Route, "targets">): boolean => targets.some(({ enabled }) => enabled)
 
 /** Resolves a requested name (`meantRoute`). A name of which every target is disabled stands for nothing. */
 export const resolveRoute = (table: RouteTable, family: NameFamily, requested: string): Route | undefined => {
@@ -388,237 +384,4 @@ export const withListed = (
     return [normalizeModelName(listing.id), { facts: undefined, ...listing, reasoning: "auto", search: false }]
   })
   return makeRouteTable({ ...config, listed: new Map([...config.listed ?? [], [upstream, new Map(models)]]) })
-}
-
-/** The most names that are suggested for an unknown one. */
-const mostSuggested = 3
-
-/** The most models of an upstream that an error names. */
-const mostNamed = 20
-
-const quoted = (names: Iterable<string>): Array<string> => Array.from(names, (name) => `"${name}"`)
-
-/** The models of an upstream that a caller may use by their names as targets. */
-const modelsOf = (
-  { upstreams }: RouteTable,
-  upstream: string,
-  allowed: AllowedRoutes | undefined
-): ReadonlyArray<string> =>
-  Array.from(upstreams.get(upstream)?.values() ?? []).flatMap((target) =>
-    target.enabled && target.hidden !== true && isAllowed(allowed, routeTo(targetName(target), [target], "target"))
-      ? [target.model.id]
-      : []
-  )
-
-/** The nearest names that a caller may use. */
-const suggestion = (table: RouteTable, allowed: AllowedRoutes | undefined, requested: string): string => {
-  const { aliases, listed, mapped, unnamed } = table.config
-  const others = [...aliases.keys(), ...(listed?.has(unnamed) ? [] : mapped?.keys() ?? [])].filter((name) => {
-    const route = resolveRoute(table, "usual", name)
-    return route !== undefined && isAllowed(allowed, route)
-  })
-  const known = [...listedRoutes(table, allowed).map(({ id }) => id), ...others]
-  const near = quoted(nearest(requested.trim(), known, mostSuggested))
-  return near.length === 0 ? "; GET /v1/models lists the models" : `; did you mean ${near.join(" or ")}?`
-}
-
-const hintFor = (table: RouteTable, allowed: AllowedRoutes | undefined, requested: string): string => {
-  const upstream = addressed(table, normalizeModelName(requested))
-  const models = upstream === undefined ? [] : modelsOf(table, upstream, allowed)
-  if (models.length === 0) return suggestion(table, allowed, requested)
-  const more = models.length - mostNamed
-  const named = quoted(models.slice(0, mostNamed)).join(", ")
-  return `: the upstream "${upstream}" has ${named}${more > 0 ? ` and ${more} more` : ""}`
-}
-
-/**
- * The error for a name that is unknown, or that the caller may not see. It names models that the caller may use alone: those of the upstream
- * that the name addresses, or the nearest ones. `inPath`: the name is all that the request is about.
- */
-export const routeNotFound = (
-  table: RouteTable,
-  allowed: AllowedRoutes | undefined,
-  requested: string,
-  { inPath, param = "model" }: { readonly param?: string; readonly inPath?: true } = {}
-): GatewayError =>
-  gatewayError(
-    "model_not_found",
-    `The model "${requested.slice(0, 200)}" does not exist${hintFor(table, allowed, requested)}`,
-    { param, inPath }
-  )
-
-const nameFamilies: ReadonlyArray<NameFamily> = ["usual", "mapped", "embeddings", "relayed"]
-
-/** What the `models` of a key allow. */
-export interface AllowedRoutes {
-  /** Names of routes and models. */
-  readonly names: ReadonlySet<string>
-  /** Targets that the key names. */
-  readonly named: ReadonlySet<string>
-  /** Upstreams of which every target is allowed: `upstream/*`. */
-  readonly upstreams: ReadonlySet<string>
-}
-
-/**
- * Reads the `models` of a key, each name as every style resolves it. `upstream/*` allows all targets of an upstream; any other name
- * allows itself alone. The name of a route does not allow its targets by their own names: the route decides which one serves.
- */
-export const allowedRoutes = (table: RouteTable, models: Iterable<string>): AllowedRoutes => {
-  const names = new Set<string>()
-  const named = new Set<string>()
-  const upstreams = new Set<string>()
-  for (const written of models) {
-    const upstream = addressed(table, normalizeModelName(written))
-    if (upstream !== undefined && splitTarget(written).model === "*") upstreams.add(upstream)
-    for (const family of nameFamilies) {
-      const route = meantRoute(table, family, written)
-      if (route === undefined) continue
-      if (route.kind === "target") named.add(route.id)
-      else names.add(route.id)
-    }
-  }
-  return { names, named, upstreams }
-}
-
-/** Whether a name in the `models` of a key allows anything. */
-export const allowsSome = (table: RouteTable, written: string): boolean => {
-  const { named, names, upstreams } = allowedRoutes(table, [written])
-  return named.size > 0 || names.size > 0 || upstreams.size > 0
-}
-
-/** Whether a key allows what its caller asked for. */
-export const allowsRoute = (allowed: AllowedRoutes, { id, kind, targets }: Route): boolean =>
-  kind === "target"
-    ? allowed.named.has(id) || allowed.upstreams.has(targets[0]!.upstream)
-    : allowed.names.has(id)
-
-/** Whether a caller may use a route, whose key may allow all models. */
-export const isAllowed = (allowed: AllowedRoutes | undefined, route: Route): boolean =>
-  allowed === undefined || allowsRoute(allowed, route)
-
-/** The list of the server behind names without an upstream; `undefined` if it is not known or names nothing. */
-const serverList = ({ listed, unnamed }: RouteConfig): ReadonlyMap<string, Model> | undefined => {
-  const list = listed?.get(unnamed)
-  return list === undefined || list.size === 0 ? undefined : list
-}
-
-/**
- * Whether requests for a route reach a model, once one of its targets is enabled. A native name that no entry maps is sent to a server as it is, and no model of the server
- * has it if the server's list does not.
- */
-export const reachesModel = ({ config }: RouteTable, { targets }: Pick<Route, "targets">): boolean => {
-  const list = serverList(config)
-  return list === undefined ||
-    targets.some(({ model: { id }, upstream }) =>
-      upstream !== config.unnamed || !natives.has(id) || list.has(id) ||
-      config.upstreams.some(({ models, name }) =>
-        name === upstream && models.some((model) => normalizeModelName(model.id) === id)
-      )
-    )
-}
-
-/**
- * The server's names that can be asked for beside the ids of the configuration. Those of configured models are among them, unless these are
- * hidden.
- */
-export const serverModels = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Route> =>
-  reachedServerModels(table).filter((route) =>
-    route.hidden !== true && isAllowed(allowed, { ...route, id: route.name })
-  )
-
-/** A server's name with the route that it stands for. */
-interface ServerRoute extends Route {
-  /** The id of the route itself. */
-  readonly name: string
-}
-
-const reachedServerModels = (table: RouteTable): ReadonlyArray<ServerRoute> => {
-  const shown: Array<ServerRoute> = []
-  for (const [name, { id }] of serverList(table.config) ?? []) {
-    const route = table.routes.has(name) ? undefined : resolveRoute(table, "usual", name)
-    if (route !== undefined) shown.push({ ...route, ...route.targets[0]!.model, id, name: route.id })
-  }
-  return shown
-}
-
-/** All that can be asked for without the name of an upstream, in the order of lists, hidden models included. */
-export const cataloguedRoutes = (table: RouteTable): ReadonlyArray<Route> => [
-  ...[...table.routes.values()].filter((route) => isEnabled(route) && reachesModel(table, route)),
-  ...reachedServerModels(table)
-]
-
-/** A name that stands for a model or a route: an alias, or the beginning of the names of a family with a `*`. */
-export interface OtherName {
-  readonly name: string
-  readonly kind: "alias" | "family"
-  readonly route: Route
-}
-
-/** The names that callers may use beside those of `cataloguedRoutes`. What other words a family's name has may choose another model. */
-export const otherNames = (table: RouteTable): ReadonlyArray<OtherName> => {
-  const found: Array<OtherName> = []
-  const add = (name: string, kind: OtherName["kind"], route: Route | undefined) => {
-    if (route !== undefined && isEnabled(route) && reachesModel(table, route)) found.push({ name, kind, route })
-  }
-  for (const name of table.config.aliases.keys()) {
-    if (findNamed(table, name) === undefined) add(name, "alias", findConfigured(table, name))
-  }
-  for (const beginning of familyBeginnings) add(`${beginning}*`, "family", familyRoute(table, beginning))
-  return found
-}
-
-/**
- * The entries of a list of models, which is what can be asked for and is not hidden: native models, other models and routes; the server's
- * names; then the targets that the key names.
- */
-export const listedRoutes = (table: RouteTable, allowed?: AllowedRoutes): ReadonlyArray<Route> => {
-  const shown: Array<Route> = []
-  for (const route of table.routes.values()) {
-    const isShown = route.hidden !== true && (allowed === undefined || allowed.names.has(route.id)) && isEnabled(route)
-    if (isShown && reachesModel(table, route)) shown.push(route)
-  }
-  shown.push(...serverModels(table, allowed))
-  if (allowed === undefined || (allowed.named.size === 0 && allowed.upstreams.size === 0)) return shown
-  for (const [upstream, targets] of table.upstreams) {
-    for (const target of targets.values()) {
-      const id = targetName(target)
-      if (target.hidden === true || !target.enabled || !(allowed.upstreams.has(upstream) || allowed.named.has(id))) {
-        continue
-      }
-      shown.push(routeTo(id, [target], "target"))
-    }
-  }
-  return shown
-}
-
-/** A fault of a configured route, with the place of the target that has it. */
-export interface RouteFault {
-  readonly route: string
-  readonly target: number | undefined
-  readonly message: string
-}
-
-/** The faults of the configured routes. */
-export const routeFaults = (config: RouteConfig): ReadonlyArray<RouteFault> => {
-  const { upstreams } = makeRouteTable({ ...config, routes: [] })
-  const faults: Array<RouteFault> = []
-  const names = new Set<string>()
-  for (const { name: route, targets } of config.routes) {
-    const report = (message: string, target?: number) => faults.push({ route, target, message })
-    const key = normalizeModelName(route)
-    if (key === "") report("must have a name")
-    if (names.has(key)) report("is named twice, but for case and blanks")
-    names.add(key)
-    if (key.includes("/") && upstreams.has(splitTarget(key).upstream)) report("must not begin with an upstream's name")
-    const seen = new Set<string>()
-    targets.forEach((written, place) => {
-      const { model = key, upstream } = splitTarget(targetText(written))
-      const id = `${upstream}/${model}`
-      if (!upstreams.has(upstream)) report("must be upstream/model or an upstream of the configuration", place)
-      else if (upstreams.get(upstream)?.has(model) !== true) report(`names no model of the upstream ${upstream}`, place)
-      else if (seen.has(id)) report("is the same target twice", place)
-      seen.add(id)
-    })
-  }
-  return faults
 }

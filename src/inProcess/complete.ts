@@ -15,7 +15,8 @@ import { type Conversation, noSampling, plainConversation, type Sampling, Text }
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { type Reply, replyOf } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
-import { resolveRoute, routeNotFound } from "../domain/routes.ts"
+import { routeNotFound } from "../domain/routeNotFound.ts"
+import { resolveRoute } from "../domain/routes.ts"
 import { RequestMetrics } from "../server/observability/requestMetrics.ts"
 import { embeddedKey } from "../usage/UsageEntry.ts"
 

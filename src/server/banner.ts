@@ -15,7 +15,7 @@ import { chooseProxy, type ProxyVariables, proxyVariables } from "../config/prox
 import { SharedRevision } from "../config/SharedRevision.ts"
 import { answerer, needsAccounts } from "../contracts/drivers.ts"
 import { inLine, shellJson, shellWord } from "../domain/printed.ts"
-import { listedRoutes } from "../domain/routes.ts"
+import { listedRoutes } from "../domain/routeLists.ts"
 import { ServerFindings } from "../upstream/ServerFindings.ts"
 import { noDataFolder } from "../usage/configuredStore.ts"
 import { UsageStore } from "../usage/UsageStore.ts"

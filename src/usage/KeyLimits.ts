@@ -17,9 +17,10 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyRecord } from "../config/keyRecords.ts"
 import { CurrentNotices } from "../config/Notices.ts"
 import type { Pricing } from "../config/prices.ts"
+import { type AllowedRoutes, allowedRoutes, isAllowed } from "../domain/allowedRoutes.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
-import { type AllowedRoutes, allowedRoutes, isAllowed, type Route } from "../domain/routes.ts"
+import type { Route } from "../domain/routes.ts"
 import {
   type Admitted,
   admittedAt,

@@ -5,7 +5,7 @@ import { findAccount } from "../../src/config/Account.ts"
 import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { PricedEntry } from "../../src/domain/prices.ts"
-import { listedRoutes } from "../../src/domain/routes.ts"
+import { listedRoutes } from "../../src/domain/routeLists.ts"
 
 const decode = (raw: RawConfig) =>
   Effect.map(decodeConfig(raw, { duplicates: "refuse" }), ({ snapshot }) => snapshot.config)

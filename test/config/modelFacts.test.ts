@@ -5,7 +5,8 @@ import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import { readModelFacts } from "../../src/config/importModelFacts.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { findNamed } from "../../src/domain/nameTable.ts"
-import { listedRoutes, resolveRoute } from "../../src/domain/routes.ts"
+import { listedRoutes } from "../../src/domain/routeLists.ts"
+import { resolveRoute } from "../../src/domain/routes.ts"
 
 const decoded = (raw: RawConfig) =>
   Effect.runSync(Effect.map(decodeConfig(raw, { duplicates: "refuse" }), ({ snapshot }) => snapshot.config))

@@ -8,7 +8,8 @@ import { decodeConfig } from "../../src/config/decodeConfig.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { CurrentVariables, resolveReferences } from "../../src/config/references.ts"
 import { tokenIdentifier } from "../../src/domain/identity.ts"
-import { listedRoutes, meantRoute } from "../../src/domain/routes.ts"
+import { listedRoutes } from "../../src/domain/routeLists.ts"
+import { meantRoute } from "../../src/domain/routes.ts"
 import { transferJson } from "../support/configServices.ts"
 
 const variables = (name: string) => ({ TITLE: "a gateway", PROXY: "http://user:secret@proxy:3128" })[name]

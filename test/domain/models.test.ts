@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
+import { routeNotFound } from "../../src/domain/routeNotFound.ts"
 import {
   makeRouteTable,
   type NameFamily,
   resolveRoute,
   type RouteConfig,
-  routeNotFound,
   type RouteTable,
   withListed
 } from "../../src/domain/routes.ts"

@@ -1,18 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { allowedRoutes, allowsRoute, allowsSome } from "../../src/domain/allowedRoutes.ts"
 import { familyModel, isServersOwnName, nativeModels } from "../../src/domain/models.ts"
+import { routeFaults } from "../../src/domain/routeFaults.ts"
+import { cataloguedRoutes, listedRoutes } from "../../src/domain/routeLists.ts"
+import { routeNotFound } from "../../src/domain/routeNotFound.ts"
 import {
-  allowedRoutes,
-  allowsRoute,
-  allowsSome,
-  cataloguedRoutes,
-  listedRoutes,
   makeRouteTable,
   type NameFamily,
   resolveRoute,
   type RouteConfig,
-  routeFaults,
-  routeNotFound,
   type RouteTable,
   targetText,
   withListed

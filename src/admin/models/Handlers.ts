@@ -7,18 +7,12 @@ import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, type RawConfig } from "../../config/json.ts"
 import { priceViewer } from "../../config/pricedTargets.ts"
+import { type AllowedRoutes, allowedRoutes, isAllowed } from "../../domain/allowedRoutes.ts"
 import { unpricedTarget } from "../../domain/bill.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
 import { formatDecimal } from "../../domain/decimal.ts"
-import {
-  type AllowedRoutes,
-  allowedRoutes,
-  cataloguedRoutes,
-  isAllowed,
-  otherNames,
-  type Route,
-  targetName
-} from "../../domain/routes.ts"
+import { cataloguedRoutes, otherNames } from "../../domain/routeLists.ts"
+import { type Route, targetName } from "../../domain/routes.ts"
 import { keyStatusOf, limitsCost } from "../../usage/keyRules.ts"
 import { percentilesOf } from "../../usage/Times.ts"
 import { costsOf, measuresOf } from "../../usage/UsageEntry.ts"

@@ -4,8 +4,9 @@
  */
 import type * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { allowsSome } from "../../domain/allowedRoutes.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { allowsSome, meantRoute } from "../../domain/routes.ts"
+import { meantRoute } from "../../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../../domain/time.ts"
 import type { GatewayConfig } from "../GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "../json.ts"

@@ -1,18 +1,12 @@
 /**
  * The list of models of the messages contract.
  */
+import { type AllowedRoutes, isAllowed } from "../../domain/allowedRoutes.ts"
 import type { Catalogue } from "../../domain/catalogue.ts"
 import type { ModelFacts } from "../../domain/modelFacts.ts"
 import { modelsCreated, nativeModels, normalizeModelName } from "../../domain/models.ts"
-import {
-  type AllowedRoutes,
-  isAllowed,
-  listedRoutes,
-  reachesModel,
-  resolveRoute,
-  type RouteTable,
-  serverModels
-} from "../../domain/routes.ts"
+import { listedRoutes, reachesModel, serverModels } from "../../domain/routeLists.ts"
+import { resolveRoute, type RouteTable } from "../../domain/routes.ts"
 import { createdAt, factsInForm } from "./anthropicModels.ts"
 import type { MessagesModel, MessagesModelList } from "./schema.ts"
 

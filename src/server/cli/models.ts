@@ -7,7 +7,7 @@ import { catalogueOf } from "../../domain/catalogue.ts"
 import { listedPrice } from "../../domain/listedPrice.ts"
 import { factNames } from "../../domain/modelFacts.ts"
 import { inLine, shownJson } from "../../domain/printed.ts"
-import { cataloguedRoutes, listedRoutes } from "../../domain/routes.ts"
+import { cataloguedRoutes, listedRoutes } from "../../domain/routeLists.ts"
 import { codexModel, openAiModel } from "../../styles/models/entries.ts"
 import { online } from "./online.ts"
 

@@ -14,12 +14,15 @@ import {
   pageOf,
   type PageQuery
 } from "../../contracts/messages/anthropicModels.ts"
+import { isAllowed } from "../../domain/allowedRoutes.ts"
 import { catalogueOf } from "../../domain/catalogue.ts"
 import { appIn } from "../../domain/clientIdentity.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
 import { listedPrice } from "../../domain/listedPrice.ts"
 import { hasNoNames } from "../../domain/nameTable.ts"
-import { isAllowed, listedRoutes, resolveRoute, type Route, routeNotFound } from "../../domain/routes.ts"
+import { listedRoutes } from "../../domain/routeLists.ts"
+import { routeNotFound } from "../../domain/routeNotFound.ts"
+import { resolveRoute, type Route } from "../../domain/routes.ts"
 import { publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { keptText, taggedReply, taggedText } from "../../http/keptLists.ts"
