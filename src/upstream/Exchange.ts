@@ -13,42 +13,11 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import type { Deadline, Deadlines } from "../config/clock/Deadlines.ts"
 import type { Shutdown } from "../config/clock/Shutdown.ts"
-import type { UpstreamTls } from "../config/tls.ts"
-import { longestRetryAfter } from "../domain/classifyUpstreamFailure.ts"
 import { codeOf, excerptOf, type FailureCause } from "../domain/FailureCause.ts"
-import type { GatewayError } from "../domain/GatewayError.ts"
-import { countdownOf, longestWait } from "../domain/statedTime.ts"
 import { fromPullOnce } from "../domain/stream/transduce.ts"
 import { type FailurePhase, UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { AnswerHeaders, RequestBudget } from "./budget.ts"
-
-/** A request body; a stream's bytes come while they are sent. */
-export type RequestBody = string | Uint8Array | Stream.Stream<Uint8Array, GatewayError>
-
-/** How a transport connects to a server. One object serves all exchanges of a driver. */
-export interface ConnectionSettings {
-  /** The account's own proxy: an address or `direct`. */
-  readonly accountProxy: Redacted.Redacted<string> | undefined
-  /** The upstream's. */
-  readonly proxy: Redacted.Redacted<string> | undefined
-  readonly tls: UpstreamTls | undefined
-  /** Milliseconds that a connection may take, with proxy and TLS handshakes. */
-  readonly connect: number
-}
-
-/** An HTTP request. */
-export interface ExchangeRequest {
-  readonly method: "DELETE" | "GET" | "POST"
-  /** Scheme, host and port. */
-  readonly origin: string
-  /** Path and query. */
-  readonly path: string
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: RequestBody | undefined
-  /** How to connect to the server; set by `withConnection`. A transport over an app's own client uses that client's connection settings. */
-  readonly connection: ConnectionSettings | undefined
-}
+import type { ExchangeRequest } from "./ExchangeRequest.ts"
 
 /** Time limits in milliseconds. */
 export interface ExchangeLimits {
@@ -85,9 +54,6 @@ const connectTimeout = "UND_ERR_CONNECT_TIMEOUT"
 
 /** The `Retry-After` of a shutdown in seconds, by when another node or the next start may serve. */
 const retryAfterShutdown = 5
-
-/** The three forms of a date in HTTP (RFC 9110 5.6.7). */
-const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? [A-Za-z0-9 :-]{14,24}(?: GMT)?$/
 
 /** Bytes of a body, or how it ended. */
 type BytesExit = Exit.Exit<readonly [Uint8Array], UpstreamFailure | Cause.Done>
@@ -221,32 +187,6 @@ export class Exchange {
   header(name: string): string | undefined {
     const value = this.headers[name]
     return Array.isArray(value) ? value.join(", ") : value
-  }
-
-  /**
-   * Seconds that the `Retry-After` header asks for (RFC 9110 10.2.3), as a number of up to 10 digits and a fraction, or a date, clamped to 1 second to
-   * 30 days; a larger number is a moment in Unix time or milliseconds (`countdownOf`); without it those of `retry-after-ms`. `undefined` for anything else. `now` is the wall clock in milliseconds.
-   */
-  retryAfter(now: number): number | undefined {
-    const text = this.header("retry-after")?.trim() ?? ""
-    if (text.length > 100) return undefined
-    const clamp = (seconds: number) => Math.min(longestRetryAfter, Math.max(1, Math.ceil(seconds)))
-    if (/^(?:\d{1,10}(?:\.\d{1,9})?|[1-9]\d{12})$/.test(text)) {
-      const stated = Number(text)
-      // Some servers send the milliseconds of the other header in both.
-      const isMillis = stated >= 1_000 && stated === this.retryAfterMs()
-      return clamp((isMillis ? stated : countdownOf(stated, longestWait, now)) / 1_000)
-    }
-    const date = httpDate.test(text) ? Date.parse(text.endsWith("GMT") ? text : `${text} GMT`) : Number.NaN
-    if (!Number.isNaN(date)) return clamp((date - now) / 1000)
-    const millis = text === "" ? this.retryAfterMs() : undefined
-    return millis === undefined ? undefined : clamp(millis / 1000)
-  }
-
-  /** Milliseconds that the header `retry-after-ms` asks for, as a number of up to 12 digits; `undefined` for anything else. */
-  retryAfterMs(): number | undefined {
-    const text = this.header("retry-after-ms")?.trim() ?? ""
-    return /^\d{1,12}(?:\.\d{1,12})?$/.test(text) ? Number(text) : undefined
   }
 
   /**

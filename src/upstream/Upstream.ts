@@ -21,7 +21,7 @@ import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import type { FamilyName } from "../domain/VendorFields.ts"
 import type { RequestBudget } from "./budget.ts"
-import type { RequestBody } from "./Exchange.ts"
+import type { RequestBody } from "./ExchangeRequest.ts"
 
 /** Login data of an account, as configured; `mobile` is not normalized. */
 export interface Login {

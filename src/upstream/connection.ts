@@ -7,7 +7,8 @@
 import * as Redacted from "effect/Redacted"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { basicCredentials, parseProxy } from "../config/proxies.ts"
-import type { ConnectionSettings, ExchangeRequest, Exchanges } from "./Exchange.ts"
+import type { Exchanges } from "./Exchange.ts"
+import type { ConnectionSettings, ExchangeRequest } from "./ExchangeRequest.ts"
 import type { Driver } from "./Upstream.ts"
 
 /** Headers by which servers know an account: where a request has one, the upstream's does not replace it. */

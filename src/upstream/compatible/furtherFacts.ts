@@ -9,7 +9,8 @@ import { longestName, type ModelFacts } from "../../domain/modelFacts.ts"
 import { listedName, type ServersModel } from "../../domain/routes.ts"
 import { upstreamNamed } from "../../domain/upstreamNames.ts"
 import { asTokens, asWords, entriesOf, knownFacts } from "../server/modelList.ts"
-import type { AskMore, ServerClient } from "../server/ServerClient.ts"
+import type { ServerClient } from "../server/ServerClient.ts"
+import type { AskMore } from "../server/serverLists.ts"
 
 /** The time of all other questions of one list. */
 const longestAnswers = "5 seconds"

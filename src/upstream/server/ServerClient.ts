@@ -7,54 +7,34 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
-import { keyless } from "../../config/Account.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import type { Contract } from "../../contracts/Contract.ts"
 import type { ChunkDecoder } from "../../contracts/shared/ChunkDecoder.ts"
-import { errorBody } from "../../contracts/shared/errorBody.ts"
-import { parseJson } from "../../contracts/shared/json.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
-import { refusesModel } from "../../domain/failureReasons.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
-import type { GatewayError } from "../../domain/GatewayError.ts"
-import { isRecord, wellFormed } from "../../domain/json.ts"
-import { loginOfToken, secretsOfToken } from "../../domain/ownLogin.ts"
-import { resetOfError, resetOfHeaders } from "../../domain/quota.ts"
-import type { ServersModel } from "../../domain/routes.ts"
+import { wellFormed } from "../../domain/json.ts"
+import { loginOfToken } from "../../domain/ownLogin.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { putBack, takePullUnsafe } from "../../domain/stream/transduce.ts"
 import { monotonicMillis } from "../../domain/time.ts"
-import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
-import { isUnnamed, placeOfUpstream, upstreamNamed } from "../../domain/upstreamNames.ts"
-import type { RequestBudget } from "../budget.ts"
+import type { FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
+import { upstreamNamed } from "../../domain/upstreamNames.ts"
 import { decodeBody, replyDecoder } from "../decodeBody.ts"
-import {
-  type Exchange,
-  type ExchangeLimits,
-  type ExchangeRequest,
-  type Exchanges,
-  type RequestBody,
-  secretsWith
-} from "../Exchange.ts"
-import { errorIn, firstBytes, isText } from "../relayedReply.ts"
+import type { Exchange, Exchanges } from "../Exchange.ts"
+import type { ExchangeRequest } from "../ExchangeRequest.ts"
 import type {
   CallerHeaders,
   CompletionReply,
   CompletionRequest,
   EmbeddingsRequest,
-  Recorder,
-  RelayedReply,
-  RelayedRequest,
   RoundRecorder
 } from "../Upstream.ts"
 import { type Known, Refusals } from "./Refusals.ts"
+import { makeRelay } from "./relay.ts"
+import { isKey, makeServerAnswers, type RequestedModel, secretsOfKey } from "./serverAnswers.ts"
+import type { ServerCall } from "./ServerCall.ts"
+import { makeServerLists } from "./serverLists.ts"
 import type { ServerSettings } from "./ServerOptions.ts"
-
-/** Bytes, and milliseconds, that are read of a body other than a reply. */
-export const longestBody = 1024 * 1024
-export const slowestBody = 5_000
 
 /** Bytes of vectors. */
 export const longestVectors = 64 * 1024 * 1024
@@ -62,17 +42,8 @@ export const longestVectors = 64 * 1024 * 1024
 /** Values of vectors: a number has more characters than eight, on average. */
 export const mostVectorValues = longestVectors / 8
 
-/** Bytes of a list of models, and characters of the name of an organization. */
-const longestList = 4 * 1024 * 1024
+/** Characters of the name of an organization. */
 const longestName = 200
-
-/** True for a page, which no API sends. */
-export const isPage = (contentType = ""): boolean => /\bx?html\b|\bxml\b/i.test(contentType)
-
-/** True for a key to send; accounts of servers without keys have a placeholder. */
-export const isKey = (token: string | undefined): token is string => token !== undefined && token !== keyless
-
-const secretsOfKey = (token: string | undefined): ReadonlyArray<string> => isKey(token) ? secretsOfToken(token) : []
 
 /** Milliseconds for which a server that took long for a reply is asked for streams. */
 const slowFor = 3_600_000
@@ -91,12 +62,6 @@ const mayBeLong = ({ sampling, thinking }: Conversation): boolean =>
   (sampling.maxCompletionTokens ?? sampling.maxTokens ?? 0) > mostWholeTokens ||
   (thinking !== undefined && thinking.mode !== "off" &&
     (thinking.mode === "on" || thinking.effort !== undefined || thinking.budget !== undefined))
-
-/** The requested model: the caller's id, and the name sent to the server. */
-export interface RequestedModel {
-  readonly id: string
-  readonly name: string
-}
 
 /** How the servers of one protocol are called. */
 export interface ServerProtocol {
@@ -118,33 +83,6 @@ export type ClientSettings = Pick<
 /** What a call has of the request that it is made for. */
 type RequestOfCaller = Pick<EmbeddingsRequest, "budget" | "callerHeaders" | "token">
 
-/** One request at the server. */
-interface ServerCall {
-  /** The kind of the request in recordings. */
-  readonly label: "completion" | "carried"
-  readonly request: {
-    readonly budget: RequestBudget
-    readonly recorder: Recorder | undefined
-    readonly callerHeaders: CallerHeaders | undefined
-  }
-  readonly model: RequestedModel
-  readonly token: string | undefined
-  /** Below the base URL, with its query. */
-  readonly path: string
-  readonly body: RequestBody
-  /** What recordings keep of the body. */
-  readonly recorded: string
-  /** The id of the upstream's session or reply, by which recordings belong together. */
-  readonly session: string | undefined
-  readonly limits: ExchangeLimits
-  /** Headers of this request beside those of the protocol. */
-  readonly headers: { readonly [name: string]: string }
-  /** The reply is asked for as a whole. */
-  readonly isWhole: boolean
-  /** Called when the exchange is over, with its status; 0 without one. */
-  readonly ended: (status: number) => void
-}
-
 /** One completion in the server's words. */
 export interface CompletionCall {
   readonly model: RequestedModel
@@ -162,13 +100,6 @@ export interface CompletionCall {
 /** Closing the connection stops the server, so leaving takes no time. */
 const leavesAtOnce = () => true
 
-/** Adds what a list of models leaves out. `body` is the list's JSON. */
-export type AskMore = (
-  models: ReadonlyArray<ServersModel>,
-  body: unknown,
-  token: string | undefined
-) => Effect.Effect<ReadonlyArray<ServersModel>>
-
 /** The client of one server. */
 export type ServerClient = ReturnType<typeof makeServerClient>
 
@@ -179,9 +110,8 @@ export const makeServerClient = (
   protocol: ServerProtocol
 ) => {
   const { credentialHeader, limits } = settings
-  const { contract: { id, isError, readError }, versionPrefix } = protocol
-  const upstream = upstreamNamed(settings.upstream)
-  const place = placeOfUpstream(upstream)
+  const { contract, versionPrefix } = protocol
+  const { id, isError } = contract
   const { base, origin, pathOf, query } = serverAddress(settings.baseUrl)
   /**
    * Until then every reply is asked for as a stream: a whole one took longer than half of the time in which the server has to begin. It
@@ -196,6 +126,13 @@ export const makeServerClient = (
     )
 
   const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(base) || /[?&]api-version=/i.test(query)
+
+  const { isAnswer, readBody, refusal } = makeServerAnswers(exchanges, {
+    contract,
+    upstream: upstreamNamed(settings.upstream),
+    versionPrefix,
+    isVersioned
+  })
 
   const forwarded = new ForwardedHeaders(settings.forwardHeaders, credentialHeader)
 
@@ -215,87 +152,6 @@ export const makeServerClient = (
       credentialHeader === undefined ? protocol.credential(token) : { [credentialHeader]: token }
     )
   }
-
-  /** Advice for the operator, and the message, if a refusal looks like a configuration mistake. */
-  const advice = (
-    failure: UpstreamFailure,
-    token: string | undefined,
-    model: RequestedModel | undefined
-  ): { readonly message?: string; readonly advice?: string } | undefined => {
-    const { kind, message = "", status = 0 } = failure
-    if (status === 401 && !isKey(token)) {
-      const of = isUnnamed(upstream) ? "" : ` of the upstream ${upstream}`
-      return { advice: `add an account${of} with the key as its token` }
-    }
-    if (status >= 300 && status < 400) {
-      return { message: "it redirects", advice: `${place}.base_url must be the address itself` }
-    }
-    if (model !== undefined && refusesModel(failure)) {
-      return {
-        message: message.trim() || `it has no model ${model.name}`,
-        advice: `${place}.models.${model.id} says which model of the server is meant`
-      }
-    }
-    const isUnknown = kind === "malformed" || status === 405 || (status === 404 && !refusesModel(failure)) ||
-      /unexpected endpoint/i.test(message)
-    return isUnknown && !isVersioned
-      ? { advice: `${place}.base_url may lack its version prefix, such as ${versionPrefix}` }
-      : undefined
-  }
-
-  const readBody = (exchange: Exchange, round?: RoundRecorder) =>
-    Effect.map(exchange.text(longestBody, slowestBody), (text) => {
-      round?.bytes(Buffer.from(text))
-      return text
-    })
-
-  /** The failure of an answer: its JSON error, otherwise its status. Pages are never quoted. */
-  const refusal = Effect.fnUntraced(function*(
-    phase: FailurePhase,
-    exchange: Exchange,
-    text: string,
-    token: string | undefined,
-    model?: RequestedModel
-  ) {
-    const { status } = exchange
-    const now = yield* Clock.currentTimeMillis
-    const retryAfterMs = exchange.retryAfterMs()
-    const shouldRetry = /^\s*(?:(true)|false)\s*$/i.exec(exchange.header("x-should-retry") ?? "")
-    const requestId = exchange.header("request-id") ?? exchange.header("x-request-id")
-    const body = parseJson(text)
-    const stated = readError(body)
-    const times = [
-      exchange.retryAfter(now),
-      stated.retryAfter,
-      resetOfError(body, now),
-      status === 429 ? resetOfHeaders((name) => exchange.header(name), now) : undefined
-    ]
-    // Of several times the latest one is when the server takes requests again.
-    const retryAfter = Math.max(...times.map((seconds) => seconds ?? 0))
-    const facts = {
-      phase,
-      kind: isPage(exchange.header("content-type")) && status < 300 ? "malformed" : "refused",
-      ...stated,
-      ...(status < 300 ? {} : { status }),
-      ...(exchange.isWhole ? { isWhole: true } : {}),
-      ...errorBody(body, Buffer.byteLength(text)),
-      ...(requestId === undefined ? {} : { requestId: requestId.slice(0, longestName) }),
-      ...(retryAfter === 0 ? {} : { retryAfter }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      ...(shouldRetry === null ? {} : { shouldRetry: shouldRetry[1] !== undefined }),
-      ...(isKey(token) ? {} : { anonymous: true }),
-      // A page or plain text comes from something other than the server.
-      ...(isRecord(body) || Array.isArray(body)
-        ? {}
-        : { cause: exchange.unexpectedAnswer(text, secretsWith(exchanges, secretsOfKey(token))) })
-    } as const
-    const failure = new UpstreamFailure(facts)
-    const found = advice(failure, token, model)
-    return found === undefined ? failure : new UpstreamFailure({ ...facts, ...found })
-  })
-
-  const isAnswer = (exchange: Exchange): boolean =>
-    exchange.status >= 200 && exchange.status < 300 && !isPage(exchange.header("content-type"))
 
   const start = Effect.fnUntraced(function*(
     method: "DELETE" | "GET" | "POST",
@@ -480,99 +336,8 @@ export const makeServerClient = (
         )
       }))
 
-  /** Relays a request and waits for the first bytes of the reply. */
-  const relay = (
-    { accept, body, budget, callerHeaders, path, recorder, token }: RelayedRequest,
-    model: RequestedModel,
-    scope: Scope.Scope
-  ): Effect.Effect<RelayedReply, UpstreamFailure | GatewayError> => {
-    const { content, contentType, length, recorded } = body(model.name)
-    let fault: GatewayError | undefined
-    const noteFault = Stream.tapError((error: GatewayError) => Effect.sync(() => fault = error))
-    const relayed = call(
-      {
-        label: "carried",
-        request: { budget, recorder, callerHeaders },
-        model,
-        token,
-        path,
-        body: Stream.isStream(content) ? noteFault(content) : content,
-        recorded,
-        session: undefined,
-        // The head of a reply that is not streamed comes with its last word.
-        limits: { ...limits, firstByte: Math.max(limits.firstByte, limits.silence) },
-        headers: {
-          accept,
-          "content-type": contentType,
-          ...(length === undefined ? {} : { "content-length": String(length) })
-        },
-        isWhole: false,
-        ended: () => {}
-      },
-      scope,
-      (exchange, round) => {
-        const type = exchange.header("content-type") ?? ""
-        const isRecorded = isText(type)
-        const pull = Effect.flatMap(takePullUnsafe(exchange.bytes), (bytes) => {
-          if (isRecorded) round?.bytes(bytes[0])
-          budget.progressed()
-          return budget.addBytes(bytes[0].length) ? Effect.succeed(bytes) : Effect.fail(budget.tooManyBytes("stream"))
-        })
-        return Effect.flatMap(firstBytes(pull, type, budget), (first): Effect.Effect<RelayedReply, UpstreamFailure> => {
-          const error = errorIn(first, type)
-          if (error !== undefined && isError(error)) {
-            return Effect.flip(refusal("completion", exchange, JSON.stringify(error), token, model))
-          }
-          return Effect.succeed({
-            status: exchange.status,
-            header: (name) => exchange.header(name),
-            bytes: putBack([first], pull)
-          })
-        })
-      }
-    )
-    // The exchange ends with its body.
-    return Effect.mapError(relayed, (failure) => fault ?? failure)
-  }
-
-  /**
-   * Asks for the list of models at a path, which costs nothing. Without a list at a plausible address, the key is assumed to be valid.
-   */
-  const verify = (path: string) =>
-    Effect.fnUntraced(function*(token: string | undefined) {
-      const exchange = yield* ask("GET", path, token)
-      const text = yield* readBody(exchange)
-      const body = parseJson(text)
-      const { status } = exchange
-      const hasNoList = status === 404 || status === 405 || status === 501
-      if (isAnswer(exchange) && !(isRecord(body) && isError(body))) return
-      if (hasNoList && isVersioned) return
-      return yield* yield* refusal("session", exchange, text, token)
-    }, Effect.scoped)
-
-  /**
-   * Reads the server's list of models at a path. `read` finds the models in its JSON. `askMore` asks for what the list leaves out, in bounded
-   * time.
-   */
-  const listModels = (
-    path: string,
-    read: (body: unknown) => ReadonlyArray<ServersModel> | undefined,
-    askMore: AskMore | undefined
-  ) =>
-    Effect.fnUntraced(function*(token: string | undefined) {
-      const exchange = yield* ask("GET", path, token)
-      const text = yield* exchange.text(longestList, slowestBody)
-      const body = parseJson(text)
-      if (!isAnswer(exchange) || (isRecord(body) && isError(body))) {
-        return yield* yield* refusal("session", exchange, text, token)
-      }
-      const models = read(body)
-      if (models === undefined) {
-        return yield* new UpstreamFailure({ phase: "session", kind: "malformed", message: "it answered with no list" })
-      }
-      return askMore === undefined ? models : yield* askMore(models, body, token)
-    }, Effect.scoped)
-
+  const relay = makeRelay({ call, isError, limits, refusal })
+  const { listModels, verify } = makeServerLists({ ask, isAnswer, isError, isVersioned, readBody, refusal })
   const { secrets } = exchanges
   const refused = (now: number) => refusals.known(now)
   return {

@@ -9,15 +9,9 @@ import type { ServersModel } from "../../domain/routes.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { CountRequest, Driver, EmbeddingsRequest } from "../Upstream.ts"
-import {
-  type AskMore,
-  longestBody,
-  longestVectors,
-  mostVectorValues,
-  type RequestedModel,
-  type ServerClient,
-  slowestBody
-} from "./ServerClient.ts"
+import { longestBody, type RequestedModel, slowestBody } from "./serverAnswers.ts"
+import { longestVectors, mostVectorValues, type ServerClient } from "./ServerClient.ts"
+import type { AskMore } from "./serverLists.ts"
 import type { ServerSettings } from "./ServerOptions.ts"
 
 /** Finds the server's names of models. Other ids are sent unchanged. */

@@ -11,7 +11,9 @@ import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../budget.ts"
-import { type Exchange, type ExchangeLimits, type ExchangeRequest, type Exchanges, secretsWith } from "../Exchange.ts"
+import { type Exchange, type ExchangeLimits, type Exchanges, secretsWith } from "../Exchange.ts"
+import type { ExchangeRequest } from "../ExchangeRequest.ts"
+import { retryAfterOf } from "../retryAfter.ts"
 import type { Login, RoundRecorder, UpstreamSession } from "../Upstream.ts"
 
 /** A call that answers with an event stream. */
@@ -84,7 +86,7 @@ export const makeSessionClient = (
     token: string | undefined
   ): Effect.Effect<never, UpstreamFailure> =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const retryAfter = exchange.retryAfter(now)
+      const retryAfter = retryAfterOf((name) => exchange.header(name), now)
       return Effect.fail(
         new UpstreamFailure({
           phase,

@@ -11,7 +11,7 @@ import { isIP } from "node:net"
 import type { Deadlines } from "../../config/clock/Deadlines.ts"
 import { chooseProxy, type ChosenProxy, type ProxyVariables } from "../../config/proxies.ts"
 import type { UpstreamTls } from "../../config/tls.ts"
-import type { ConnectionSettings } from "../Exchange.ts"
+import type { ConnectionSettings } from "../ExchangeRequest.ts"
 import { connectWithin, proxyAuthorization } from "./connect.ts"
 
 /** Bytes of the head of a response. */

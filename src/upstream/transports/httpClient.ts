@@ -11,7 +11,8 @@ import * as Stream from "effect/Stream"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
-import { Exchange, type ExchangeRequest, Exchanges, leavingBody } from "../Exchange.ts"
+import { Exchange, Exchanges, leavingBody } from "../Exchange.ts"
+import type { ExchangeRequest } from "../ExchangeRequest.ts"
 import { traced } from "./traced.ts"
 
 const toClientRequest = ({ body, headers, method, origin, path }: ExchangeRequest, exchange: Exchange) => {

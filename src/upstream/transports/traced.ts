@@ -8,7 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
-import type { Exchange, ExchangeOptions, ExchangeRequest, Exchanges } from "../Exchange.ts"
+import type { Exchange, ExchangeOptions, Exchanges } from "../Exchange.ts"
+import type { ExchangeRequest } from "../ExchangeRequest.ts"
 
 /** The innermost span that takes part in a trace; spans without propagation are skipped. */
 const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefined => {

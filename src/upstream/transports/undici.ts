@@ -14,14 +14,8 @@ import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { proxyVariables } from "../../config/proxies.ts"
 import type { FailureCause } from "../../domain/FailureCause.ts"
-import {
-  type ConnectionSettings,
-  Exchange,
-  type ExchangeRequest,
-  Exchanges,
-  leavingBody,
-  type Transport
-} from "../Exchange.ts"
+import { Exchange, Exchanges, leavingBody, type Transport } from "../Exchange.ts"
+import type { ConnectionSettings, ExchangeRequest } from "../ExchangeRequest.ts"
 import { ProxyFailure } from "./connect.ts"
 import { Dispatchers, type ResolvedRoute } from "./Dispatchers.ts"
 import { traced } from "./traced.ts"

@@ -9,7 +9,7 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
 import { proxyVariables } from "../../config/proxies.ts"
-import type { ConnectionSettings } from "../Exchange.ts"
+import type { ConnectionSettings } from "../ExchangeRequest.ts"
 import { ProxyFailure } from "./connect.ts"
 import { Dispatchers } from "./Dispatchers.ts"
 

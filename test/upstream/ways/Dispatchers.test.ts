@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
-import type { ConnectionSettings } from "../../../src/upstream/Exchange.ts"
+import type { ConnectionSettings } from "../../../src/upstream/ExchangeRequest.ts"
 import { Dispatchers } from "../../../src/upstream/transports/Dispatchers.ts"
 
 const ignore = { onResponseError: () => {} }
