@@ -12,7 +12,8 @@ import { monotonicMillis } from "../domain/time.ts"
 import { MemoryBudget } from "./MemoryBudget.ts"
 import { Spares } from "./RecordedBytes.ts"
 import type { RequestHead } from "./redactRound.ts"
-import { type RequestFacts, RequestRecord } from "./RequestRecord.ts"
+import type { RequestFacts } from "./RequestFacts.ts"
+import { RequestRecord } from "./RequestRecord.ts"
 
 /** Divisor of the ring's size: refused requests may have a quarter of a full ring. */
 const refusedShare = 4

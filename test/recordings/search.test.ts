@@ -12,18 +12,16 @@ import { plainConversation, Text } from "../../src/domain/Conversation.ts"
 import { parseDecimal } from "../../src/domain/decimal.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
 import type { PromptCache } from "../../src/domain/warmth.ts"
+import { countHistogram, joinHistograms, partWidth } from "../../src/recordings/histogram.ts"
 import type { RequestRecord } from "../../src/recordings/RequestRecord.ts"
 import { Requests } from "../../src/recordings/Requests.ts"
 import { type RequestSort, requestSorts } from "../../src/recordings/requestSorts.ts"
 import {
   addFacets,
   countFacets,
-  countHistogram,
   type FacetName,
   facetNames,
-  joinHistograms,
   pageOf,
-  partWidth,
   type RequestFilter,
   sortedPageOf,
   type SortedPlace

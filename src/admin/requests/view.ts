@@ -13,7 +13,8 @@ import { cutFrames } from "../../recordings/frames.ts"
 import type { RecordedBytes } from "../../recordings/RecordedBytes.ts"
 import { type AssembledReply, assembleReply, assembleRounds } from "../../recordings/recordedReply.ts"
 import { redactBytes, redactText } from "../../recordings/redactRound.ts"
-import type { RequestFacts, RequestRecord, TryFacts } from "../../recordings/RequestRecord.ts"
+import type { RequestFacts, TryFacts } from "../../recordings/RequestFacts.ts"
+import type { RequestRecord } from "../../recordings/RequestRecord.ts"
 import { type RequestDetail, RequestItem } from "./Api.ts"
 
 /** What views know beside the record. */
