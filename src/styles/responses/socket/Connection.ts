@@ -12,23 +12,21 @@ import type { Socket } from "node:net"
 import { startCooperatively } from "../../../config/clock/cooperative.ts"
 import type { Deadline, Deadlines } from "../../../config/clock/Deadlines.ts"
 import { type BufferedBytes, HeldBytes } from "../../../config/limits.ts"
-import { parseJson } from "../../../contracts/shared/json.ts"
 import { openaiErrors } from "../../../contracts/shared/openaiErrors.ts"
 import { faultHeader, faultOf } from "../../../domain/fault.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../../domain/json.ts"
 import type { Limits } from "../../../domain/limits.ts"
-import { type Cooperative, pieceChars, Slice } from "../../../domain/stream/cooperative.ts"
-import { bytesOfValues, type JsonBounds, type Measured, measureJson } from "../../../domain/stream/measureJson.ts"
-import { TopLevel } from "../../../domain/stream/TopLevel.ts"
+import { bytesOfValues, type Measured } from "../../../domain/stream/measureJson.ts"
 import { pullOf } from "../../../domain/stream/transduce.ts"
 import { measureFault } from "../../../http/bodyLimits.ts"
 import { BodyPace } from "../../../http/BodyPace.ts"
 import { smallBody, tooLarge, tooMuchHeld } from "../../../http/receiveBody.ts"
 import type { Connections, OpenConnection, Outcome } from "./Connections.ts"
-import { type LaneName, Lanes, mostLanes, mostWaiting } from "./lanes.ts"
+import { type LaneName, Lanes } from "./lanes.ts"
+import { isAbsent, isChoice, isStreamId, type ReadEnvelope, readEnvelope } from "./readEnvelope.ts"
+import { notTaken, tooMuchKept, tooOld } from "./refusals.ts"
 import {
-  envelopeFields,
   headersField,
   laneField,
   messagesOf,
@@ -47,34 +45,6 @@ const mostFraming = 256 * 1024
 
 /** A ping without content (RFC 6455, 5.5.2). */
 const ping = Buffer.from([0x89, 0])
-
-const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null
-
-const isStreamId = (value: unknown): value is string => typeof value === "string" && /^[\w.-]{1,256}$/.test(value)
-
-const isChoice = (value: unknown): boolean => isAbsent(value) || typeof value === "boolean"
-
-/** What is read of a message before its turn begins. */
-interface Read {
-  readonly measured: Measured
-  /** The fields of its envelope; absent those that are long or no JSON. */
-  readonly envelope: Partial<Record<typeof envelopeFields[number], unknown>>
-}
-
-/** Measures a message and reads its envelope, without the values that its turn parses later. */
-function* readEnvelope(message: string, bounds: JsonBounds): Cooperative<Read> {
-  const measured = yield* measureJson(message, bounds)
-  const envelope: Record<string, unknown> = {}
-  if (measured.exceeded !== undefined) return { measured, envelope }
-  const scan = new TopLevel(undefined, envelopeFields)
-  const slice = new Slice()
-  for (let from = 0; from < message.length; from += pieceChars) {
-    scan.push(message.slice(from, from + pieceChars), [])
-    if (slice.add(1, pieceChars)) yield slice.end()
-  }
-  for (const [name, text] of scan.kept) envelope[name] = parseJson(text)
-  return { measured, envelope }
-}
 
 /** The part of node's socket that a connection uses. */
 type NodeSocket = Pick<
@@ -99,24 +69,6 @@ export interface ConnectionOptions {
   /** Begins the closing handshake. */
   readonly close: (code: CloseCode, reason: string) => void
 }
-
-const refusal = (code: "websocket_stream_limit_reached" | "rate_limit_exceeded"): GatewayError =>
-  code === "rate_limit_exceeded"
-    ? gatewayError(code, `More than ${mostWaiting} responses of this connection wait for their turn`, { retryAfter: 1 })
-    : gatewayError(code, `stream_id: a connection has at most ${mostLanes} named lanes`, { param: "stream_id" })
-
-const tooOld = (seconds: number): GatewayError =>
-  gatewayError(
-    "websocket_connection_limit_reached",
-    `The connection is older than ${seconds} seconds; open another one`,
-    { cause: { setting: "limits.websocket_seconds" } }
-  )
-
-const tooMuchKept = gatewayError(
-  "websocket_connection_limit_reached",
-  "The gateway is busy: its WebSocket connections keep too much. Open another one and send the whole conversation.",
-  { cause: { setting: "limits.websocket_bytes" } }
-)
 
 export class Connection implements OpenConnection, TurnConnection {
   readonly queue = { bytes: 0 }
@@ -317,7 +269,7 @@ export class Connection implements OpenConnection, TurnConnection {
     this.#send(messagesOf(turn, frames, () => this.#keep(turn)))
   }
 
-  #take(text: string, { envelope: { generate, stream_id, type }, measured }: Read): void {
+  #take(text: string, { envelope: { generate, stream_id, type }, measured }: ReadEnvelope): void {
     if (type === "response.create" && (isAbsent(stream_id) || isStreamId(stream_id)) && isChoice(generate)) {
       return this.#begin(text, measured, generate !== false, isAbsent(stream_id) ? undefined : stream_id)
     }
@@ -363,7 +315,7 @@ export class Connection implements OpenConnection, TurnConnection {
     this.refuse(
       offered === "too large"
         ? tooMuchHeld
-        : refusal(offered === "too many lanes" ? "websocket_stream_limit_reached" : "rate_limit_exceeded"),
+        : notTaken(offered === "too many lanes" ? "websocket_stream_limit_reached" : "rate_limit_exceeded"),
       lane
     )
   }
