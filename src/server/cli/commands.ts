@@ -9,13 +9,10 @@ import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type { PlatformError } from "effect/PlatformError"
 import * as Record from "effect/Record"
-import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
@@ -28,6 +25,7 @@ import type { JsonSchema, ToolDeclaration } from "../../domain/Conversation.ts"
 import { sieveStream } from "../../sieve.ts"
 import { type PlayedStyle, playedStyles, type SamplePrompt, usualStyle } from "../../styles/Style.ts"
 import { connectCommand, misplacedOption, runAgentCommand } from "./agents/commands.ts"
+import { backupCommand, restoreCommand, storeCommand } from "./backupCommands.ts"
 import { CommandFailed, configArgument, count, print, readConfig } from "./commandParts.ts"
 import { askHealth, healthDefaults, report } from "./health.ts"
 import { importCommand } from "./import/command.ts"
@@ -226,58 +224,6 @@ const configSchemaCommand = Command.make(
   )
 )
 
-/** The store logs nothing but warnings, to the standard error. */
-const quiet = Layer.mergeAll(
-  Logger.layer([Logger.withConsoleError(Logger.formatSimple)]),
-  Layer.succeed(References.MinimumLogLevel, "Warn" as const)
-)
-
-const backupFile = Argument.Path("file").pipe(
-  Argument.withDescription("The backup: one file, encrypted with the store key")
-)
-
-const storeBackupCommand = Command.make(
-  "backup",
-  {
-    file: backupFile,
-    offline: Flag.Boolean("offline").pipe(
-      Flag.withDescription("Use this node's local copy instead of the store"),
-      Flag.withDefault(false)
-    )
-  },
-  Effect.fnUntraced(function*({ file, offline }) {
-    const { backUpFolder, backUpStore, withStore } = yield* Effect.promise(() => import("../../config/configBackup.ts"))
-    const revision = yield* offline ? backUpFolder(file) : withStore(currentVersion, backUpStore(file))
-    yield* Console.log(`${file}: revision ${revision} of the shared configuration`)
-  }, Effect.provide(quiet))
-).pipe(
-  Command.withDescription(
-    "Back up the configuration that nodes share in a store to a file. The files of this machine: backup"
-  )
-)
-
-const storeRestoreCommand = Command.make(
-  "restore",
-  {
-    file: backupFile,
-    force: Flag.Boolean("force").pipe(
-      Flag.withDescription("Overwrite the shared configuration on all nodes"),
-      Flag.withDefault(false)
-    )
-  },
-  Effect.fnUntraced(function*({ file, force }) {
-    const { restoreStore, withStore } = yield* Effect.promise(() => import("../../config/configBackup.ts"))
-    const revision = yield* Effect.scoped(withStore(currentVersion, restoreStore(file, force)))
-    yield* Console.log(`${file}: in the store as revision ${revision}`)
-  }, Effect.provide(quiet))
-).pipe(Command.withDescription("Restore a backup to an empty store. The files of this machine: restore"))
-
-const storeCommand = Command.make("store").pipe(
-  Command.withDescription("Back up and restore the configuration that nodes share in a store"),
-  Command.withSubcommands([storeBackupCommand, storeRestoreCommand]),
-  Command.provide(Environment.layer)
-)
-
 const Tool = Schema.Struct({
   name: Schema.NonEmptyString,
   description: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -397,49 +343,6 @@ const licensesCommand = Command.make("licenses", {}, () =>
     const { notices } = yield* Effect.promise(() => import("../assets.ts"))
     yield* print(Stream.fromEffect(notices))
   })).pipe(Command.withDescription("Print the licenses of the packages that the gateway contains"))
-
-const folderArgument = (description: string) => Argument.String("dir").pipe(Argument.withDescription(description))
-
-const backupCommand = Command.make(
-  "backup",
-  { dir: folderArgument("New or empty directory") },
-  Effect.fnUntraced(function*({ dir }) {
-    const { backUp } = yield* Effect.promise(() => import("./backup.ts"))
-    const { files, folder, hasStoreKey } = yield* backUp(dir)
-    yield* Console.log(`${folder}: ${count(files, "file")}${hasStoreKey ? ", the store key included" : ""}`)
-  })
-).pipe(
-  Command.provide(Environment.layer),
-  Command.withDescription(
-    "Back up the configuration and data directory of this machine, even while the gateway runs; the backup contains secrets. What nodes share: store backup"
-  )
-)
-
-const restoreCommand = Command.make(
-  "restore",
-  {
-    dir: folderArgument("Folder of a backup"),
-    force: Flag.Boolean("force").pipe(
-      Flag.withDescription("Overwrite existing files"),
-      Flag.withDefault(false)
-    )
-  },
-  Effect.fnUntraced(function*({ dir, force }) {
-    const { restore } = yield* Effect.promise(() => import("./backup.ts"))
-    const { created_at, isConfigUnused, storeKey, version, written } = yield* restore(dir, { force })
-    yield* Console.log(`${count(written.length, "file")} of ${created_at} (version ${version}) restored:`)
-    for (const path of written) yield* Console.log(`  ${path}`)
-    if (storeKey !== undefined) yield* Console.log(`GATEWAY_STORE_KEY must be the text of ${storeKey}`)
-    if (isConfigUnused) {
-      yield* Console.error("GATEWAY_CONFIG_JSON is set: the gateway starts with it, not with the restored file")
-    }
-  })
-).pipe(
-  Command.provide(Environment.layer),
-  Command.withDescription(
-    "Restore a backup to the configuration and data directory of this machine. What nodes share: store restore"
-  )
-)
 
 export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe(
   Command.withDescription("A gateway for language model APIs. Runs the server if no command is given."),

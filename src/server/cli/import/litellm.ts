@@ -3,131 +3,18 @@
  * https://docs.litellm.ai/docs/routing.
  */
 import type * as Schema from "effect/Schema"
-import type { RawConfig } from "../../../config/json.ts"
-import { isJsonObject } from "../../../config/json.ts"
+import { isJsonObject, type RawConfig } from "../../../config/json.ts"
 import { isOwnVariable } from "../../../config/referenceNames.ts"
-import type { UpstreamProtocol } from "../../../contracts/drivers.ts"
 import { Draft, type DraftUpstream } from "./Draft.ts"
+import { providers, signed, wellKnown } from "./litellmProviders.ts"
+import { leftOutBecause } from "./litellmSettings.ts"
 import { Fields, type Report } from "./Report.ts"
 import { addressOf, headersOf, literal, noWildcards } from "./values.ts"
-
-/** The API of a provider. */
-interface Provider {
-  readonly driver: UpstreamProtocol
-  /** Its address where an entry has none. */
-  readonly base?: string
-  /** The variable of its key where an entry has none. */
-  readonly variable?: string
-  /** What stands behind the address of an entry. */
-  readonly path?: string
-}
-
-/** Providers that speak the protocol of chat completions, with their addresses and the variables of their keys. */
-const openAiProviders = `
-openai https://api.openai.com/v1 OPENAI_API_KEY
-deepseek https://api.deepseek.com/v1 DEEPSEEK_API_KEY
-groq https://api.groq.com/openai/v1 GROQ_API_KEY
-mistral https://api.mistral.ai/v1 MISTRAL_API_KEY
-codestral https://codestral.mistral.ai/v1 CODESTRAL_API_KEY
-together_ai https://api.together.xyz/v1 TOGETHERAI_API_KEY
-openrouter https://openrouter.ai/api/v1 OPENROUTER_API_KEY
-fireworks_ai https://api.fireworks.ai/inference/v1 FIREWORKS_AI_API_KEY
-xai https://api.x.ai/v1 XAI_API_KEY
-perplexity https://api.perplexity.ai PERPLEXITYAI_API_KEY
-deepinfra https://api.deepinfra.com/v1/openai DEEPINFRA_API_KEY
-cerebras https://api.cerebras.ai/v1 CEREBRAS_API_KEY
-nvidia_nim https://integrate.api.nvidia.com/v1 NVIDIA_NIM_API_KEY
-sambanova https://api.sambanova.ai/v1 SAMBANOVA_API_KEY
-moonshot https://api.moonshot.ai/v1 MOONSHOT_API_KEY
-dashscope https://dashscope-intl.aliyuncs.com/compatible-mode/v1 DASHSCOPE_API_KEY
-hyperbolic https://api.hyperbolic.xyz/v1 HYPERBOLIC_API_KEY
-novita https://api.novita.ai/v3/openai NOVITA_API_KEY
-nebius https://api.studio.nebius.ai/v1 NEBIUS_API_KEY
-zai https://api.z.ai/api/paas/v4 ZAI_API_KEY
-volcengine https://ark.cn-beijing.volces.com/api/v3 VOLCENGINE_API_KEY
-voyage https://api.voyageai.com/v1 VOYAGE_API_KEY
-llamafile http://127.0.0.1:8080/v1
-hosted_vllm
-lm_studio
-litellm_proxy
-openai_like
-custom_openai
-xinference
-`
-
-const ollama: Provider = { driver: "openai", base: "http://localhost:11434", path: "/v1" }
-
-const providers: ReadonlyMap<string, Provider> = new Map<string, Provider>([
-  ...openAiProviders.trim().split("\n").map((line): [string, Provider] => {
-    const [name = "", base, variable] = line.split(" ")
-    return [name, {
-      driver: "openai",
-      ...(base === undefined ? {} : { base }),
-      ...(variable === undefined ? {} : { variable })
-    }]
-  }),
-  ["anthropic", { driver: "messages", base: "https://api.anthropic.com", variable: "ANTHROPIC_API_KEY" }],
-  ["gemini", { driver: "generate", base: "https://generativelanguage.googleapis.com", variable: "GEMINI_API_KEY" }],
-  ["ollama", ollama],
-  ["ollama_chat", ollama],
-  ["azure", { driver: "openai" }]
-])
-
-/** Providers whose requests are signed, or have tokens that a cloud's login gives. */
-const signed = new Set(
-  "bedrock bedrock_converse vertex_ai vertex_ai_beta sagemaker sagemaker_chat watsonx oci sap".split(" ")
-)
-
-/** Names without a provider of which LiteLLM knows whose they are. */
-const wellKnown: ReadonlyArray<readonly [names: RegExp, provider: string]> = [
-  [/^(?:gpt-|chatgpt-|o[134](?:-|$)|text-embedding-|dall-e|whisper|tts-|omni-moderation|text-moderation)/, "openai"],
-  [/^claude-/, "anthropic"]
-]
 
 /** A date, or a date of a preview: an API by the address of a deployment. */
 const datedApi = /^\d{4}-\d{2}-\d{2}(?:-preview)?$/
 
 const reference = /^os\.environ\/([A-Za-z_]\w*)$/
-
-const reasons: { readonly [name: string]: string } = {
-  master_key: "the keys of clients are made here: the first start prints one",
-  database_url: "the gateway keeps its own usage history, and keys in its configuration",
-  environment_variables: "set these variables in the environment of the gateway",
-  additional_drop_params: "upstreams.NAME.fields says which fields reach a server",
-  forward_client_headers_to_llm_api: "upstreams.NAME.forward_headers names the headers of clients that a server gets",
-  cache_control_injection_points: "upstreams.NAME.prompt_cache marks what a server keeps",
-  ssl_verify: "upstreams.NAME.tls has certificates of servers",
-  enable_pre_call_checks: "targets whose facts say that a prompt does not fit are passed over always",
-  turn_off_message_logging: "logs have no texts of requests, and captures are off unless they are set",
-  set_verbose: "GATEWAY_LOG_LEVEL is the level of the log",
-  alerting: "webhooks has the receivers of events",
-  alerting_args: "webhooks has the receivers of events",
-  num_workers: "GATEWAY_WORKERS is the number of processes",
-  port: "PORT is the port",
-  host: "HOST is the address",
-  include: "import each of these files by itself",
-  guardrails: "there are no guardrails here",
-  success_callback: "logs, metrics and traces have settings of their own",
-  failure_callback: "logs, metrics and traces have settings of their own",
-  callbacks: "logs, metrics and traces have settings of their own",
-  cache: "replies are not cached",
-  cache_params: "replies are not cached",
-  max_budget: "limits belong to keys here: key_records",
-  budget_duration: "limits belong to keys here: key_records",
-  provider_budget_config: "limits belong to keys here: key_records",
-  rpm: "limits of requests belong to keys here: key_records",
-  tpm: "limits of tokens belong to keys here: key_records",
-  num_retries: "a target has three tries, and a request eight",
-  allowed_fails: "failing servers are left out by rules of the gateway",
-  cooldown_time: "failing servers are left out by rules of the gateway",
-  temperature: "requests keep the parameters of their clients",
-  max_tokens: "requests keep the parameters of their clients",
-  drop_params: "upstreams.NAME.fields says which fields reach a server",
-  redis_host: "nodes share a store by GATEWAY_STORE_URL",
-  redis_port: "nodes share a store by GATEWAY_STORE_URL",
-  redis_password: "nodes share a store by GATEWAY_STORE_URL",
-  redis_url: "nodes share a store by GATEWAY_STORE_URL"
-}
 
 /** Fields of `model_info` that `readModelFacts` reads. */
 const factFields = new Set(
@@ -384,8 +271,11 @@ class LiteLlm {
     })
     info?.take("id")
     info?.end()
-    params.end(reasons, "it is a parameter of the request or of the provider, and requests keep those of their clients")
-    entry.end(reasons)
+    params.end(
+      leftOutBecause,
+      "it is a parameter of the request or of the provider, and requests keep those of their clients"
+    )
+    entry.end(leftOutBecause)
   }
 
   /** The names of a setting that says where failed requests go, as pairs of a name and those after it. */
@@ -466,7 +356,7 @@ class LiteLlm {
       if (strategy !== undefined && !evenStrategies.has(strategy)) {
         this.#report.leftOut(section.at("routing_strategy"), "equal targets are asked evenly, by their free slots")
       }
-      section.end(reasons)
+      section.end(leftOutBecause)
     }
   }
 
@@ -495,7 +385,7 @@ class LiteLlm {
     if (isJsonObject(environment)) {
       this.#environment = environment
       for (const name of Object.keys(environment)) {
-        this.#report.leftOut(`environment_variables.${name}`, reasons["environment_variables"]!)
+        this.#report.leftOut(`environment_variables.${name}`, leftOutBecause["environment_variables"]!)
       }
     }
     for (const credential of fields.objects("credential_list")) {
@@ -513,7 +403,7 @@ class LiteLlm {
     this.#after(settings)
     this.#limits()
     if (this.#embeds) this.draft.fields["embeddings"] = { provider: "upstream" }
-    fields.end(reasons)
+    fields.end(leftOutBecause)
   }
 }
 
