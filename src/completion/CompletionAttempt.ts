@@ -16,10 +16,9 @@ import { refusesRequest } from "../domain/failureReasons.ts"
 import { fitting, outputOf, reads, smallestOf, turnChars, type Windows } from "../domain/fits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isMaker, type Maker, mayOpen } from "../domain/makers.ts"
-import { isShown } from "../domain/ReplyEvent.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { peel, pullOf } from "../domain/stream/transduce.ts"
-import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { isWholeFor } from "../domain/VendorFields.ts"
 import type { AnswerHeaders, RequestBudget } from "../upstream/budget.ts"
 import { type Driver, servingDriver, type SpeaksContracts } from "../upstream/Upstream.ts"
@@ -27,15 +26,15 @@ import { attemptOverdue, AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import { boundsOf, mostOutput, withLimit } from "./bounds.ts"
 import { CacheWatch, type CacheWatchOptions } from "./CacheWatch.ts"
-import type { Batch, CompletionInput } from "./CompletionInput.ts"
-import { isContinued, turnsKey } from "./conversationKey.ts"
+import type { CompletionInput } from "./CompletionInput.ts"
+import { checkFirst, emptyReply } from "./firstBatch.ts"
 import { forgetIgnored, noteIgnored } from "./ignored.ts"
 import { collectReply, type OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
 import type { ServerWords } from "./serverWords.ts"
 import { makerOf, type ReplyStarter } from "./startReply.ts"
-import { stickinessOf } from "./stickiness.ts"
+import { preferencesOf, stickinessOf, turnMemoryOf } from "./stickiness.ts"
 import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import type { Budgeted } from "./TryBudget.ts"
 import { changedNames, noteUnsent, withinFacts } from "./unsentFields.ts"
@@ -61,19 +60,6 @@ interface CompletionAttemptOptions<A> {
 /** A started reply of an attempt. */
 type Begun = Pick<OpenReply, "id" | "first" | "rest" | "isOver" | "isCacheReported">
 
-const empty = Effect.fail(new UpstreamFailure({ phase: "stream", kind: "empty" }))
-
-/** Fails a reply that is `empty` and must not be, or was withdrawn before any content. */
-const checkFirst = (batch: Batch, isEmpty: boolean): Effect.Effect<Batch, UpstreamFailure> => {
-  const last = batch[batch.length - 1]!
-  if (last._tag !== "Finish" || batch.some(isShown)) return Effect.succeed(batch)
-  if (last.reason === "content_filter") {
-    return Effect.fail(new UpstreamFailure({ phase: "stream", kind: "withdrawn" }))
-  }
-  // A stop sequence at the very start, and an output limit within hidden reasoning, make a complete reply without text.
-  return isEmpty && last.reason === "stop" ? empty : Effect.succeed(batch)
-}
-
 /** The windows of targets, in tokens. */
 const windowsOf = ({ config }: CompletionInput, targets: ReadonlyArray<Target>): Windows => {
   const catalogue = catalogueOf(config)
@@ -90,20 +76,6 @@ export const choosesByWindow = (input: CompletionInput): boolean => {
   if (smallest === undefined) return false
   return bodyChars === undefined ||
     Math.max(bodyChars, turnChars(conversation)) + outputOf(conversation) > smallest
-}
-
-/** The account that stores the response which the conversation continues, then those that open the newest seal. */
-const preferencesOf = (
-  { caller: { owner }, conversation, model }: CompletionInput,
-  sealed: SealedCalls
-): ReadonlyArray<Preference> | undefined => {
-  const prefersTarget = model.options.sticky !== false
-  const holder = conversation.vendorFields?.continued?.heldBy
-  const maker = sealed.newestMaker(owner, conversation)
-  return holder === undefined && maker === undefined ? undefined : [
-    ...(holder === undefined ? [] : [{ maker: holder, isAccount: true, prefersTarget }]),
-    ...(maker === undefined ? [] : [{ maker, isAccount: false, prefersTarget }])
-  ]
 }
 
 /** The attempts of one completion. */
@@ -136,13 +108,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
     this.request = input.request
     this.sticky = stickinessOf(input)
     this.prefers = preferencesOf(input, options.sealed)
-    const { caller: { owner }, conversation, request: { identity } } = input
-    this.memory = {
-      key: () => this.sticky?.keys[0] ?? turnsKey(owner, identity, conversation),
-      isContinued: identity?.session !== undefined || isContinued(conversation),
-      last: undefined,
-      next: undefined
-    }
+    this.memory = turnMemoryOf(input, this.sticky)
   }
 
   get route(): Route {
@@ -372,7 +338,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
         started,
         ({ events, id, isCacheReported, isOver }) =>
           Effect.flatMap(
-            Pull.catchDone(peel(events, attempt), () => empty),
+            Pull.catchDone(peel(events, attempt), () => emptyReply),
             ([batch, rest]) =>
               Effect.flatMapEager(checkFirst(batch, budget.isEmpty && !mayBeStopped), (first) => {
                 input.request.stats.firstEventAt = deadlines.now()

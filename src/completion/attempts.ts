@@ -6,26 +6,26 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
 import { hasBudgets } from "../accounts/budgets.ts"
 import type { ModelLimits } from "../accounts/Lease.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
-import { pause } from "../config/clock/retry.ts"
-import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
-import { contractOfDriver, contractOfStyle } from "../contracts/contractOf.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Classification } from "../domain/classifyUpstreamFailure.ts"
-import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
+import type { GatewayError } from "../domain/GatewayError.ts"
 import { errorOfTries, errorWithoutAccount, shareOfTime } from "../domain/nextTry.ts"
-import type { Route, Target } from "../domain/routes.ts"
+import type { Target } from "../domain/routes.ts"
 import { Attempt, type AttemptWork, leaseTarget } from "./Attempt.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
 import { AttemptsRecord } from "./AttemptsRecord.ts"
+import { noLogin, notOfDirect } from "./noCredential.ts"
 import { isRehearsed, otherRoute, rehearsedFailure } from "./Rehearsal.ts"
+import { retryDelay } from "./retryDelay.ts"
 import { ServerWords } from "./serverWords.ts"
 import {
   type Choice,
+  credentialFor,
   failedAt,
   firstStep,
   hasFailedOn,
@@ -38,19 +38,6 @@ import {
 } from "./targetChoice.ts"
 import { sharesOf, type TargetShares, type Turn } from "./targetShares.ts"
 import { TryBudget } from "./TryBudget.ts"
-
-/** Milliseconds before the first and the second retry. */
-const delays = [100, 400]
-
-/** Largest random extension of a delay, as a share of it, so that requests that failed together are not retried together. */
-const jitter = 0.25
-
-/** Waits before the `count`-th retry (from 1) on the same server. */
-export const retryDelay = (count: number): Effect.Effect<void> =>
-  Effect.flatMap(
-    Random.next,
-    (random) => pause(delays[Math.min(count, delays.length) - 1]! * (1 + jitter * random))
-  )
 
 /** Options of a request's attempts. */
 export interface AttemptOptions {
@@ -87,36 +74,6 @@ const able = <B, A>(
   if (able.length === 1) return able
   return work.fitting(work.windowsOf(able)).map((place) => able[place]!)
 }
-
-/** True if the logins of a style's clients belong to the vendor of a driver's server. */
-const isOfVendor = (style: string | undefined, driver: string): boolean => {
-  const vendor = contractOfStyle(style)?.facts.vendor
-  return vendor !== undefined && contractOfDriver(driver)?.facts.vendor === vendor
-}
-
-/** Whose credential an upstream gets for a request; `undefined` if it takes none that the request has. */
-const credentialFor = (
-  caller: Caller,
-  style: string | undefined,
-  upstream: Pick<UpstreamConfig, "credential" | "driver"> | undefined
-): "account" | "login" | undefined => {
-  if (upstream === undefined || upstream.credential === "account" || caller._tag === "Direct") return "account"
-  const isOwn = caller.login !== undefined && isOfVendor(style, upstream.driver)
-  return isOwn ? "login" : upstream.credential === "either" ? "account" : undefined
-}
-
-const noLogin = gatewayError(
-  "vendor_login_required",
-  "This model needs the client's own login: send it in its usual header, and the gateway key in x-gateway-key"
-)
-
-/** The refusal of a caller's own token, whom the names of other upstreams do not concern. */
-const notOfDirect = ({ id }: Route): GatewayError =>
-  gatewayError(
-    "model_not_allowed",
-    `Your credential is not a gateway key, so it can only use models of the default upstream, and "${id}" is not one of them. Use a gateway key for this model.`,
-    { param: "model" }
-  )
 
 /** One request's attempts. */
 export class Attempts<B, A> {

@@ -1,12 +1,14 @@
 /**
- * Which conversations prefer the account that answered them last: those whose server keeps their prompt warm, for as long as it does.
+ * Which conversations prefer the account that answered them last: those whose server keeps their prompt warm, for as long as it does; and
+ * which prefer the account that stores or sealed a part of them.
  */
-import type { Stickiness } from "../accounts/Lease.ts"
+import type { Preference, Stickiness, TurnMemory } from "../accounts/Lease.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import { cachingOf } from "../contracts/contractOf.ts"
 import { isServer } from "../contracts/drivers.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
 import { isContinued, sessionKey, turnsKey } from "./conversationKey.ts"
+import type { SealedCalls } from "./SealedCalls.ts"
 
 /** Milliseconds that a server keeps a prompt after its last use; `hasHour` if the server has written it for an hour. */
 export const lifetimeIn = ({ driver, prompt_cache: { mark_ttl, ttl } }: UpstreamConfig, hasHour = false): number => {
@@ -59,3 +61,28 @@ export const stickinessOf = (
   ]
   return { ...how, keys: [key, ...further], isContinued: true }
 }
+
+/** The account that stores the response which the conversation continues, then those that open the newest seal. */
+export const preferencesOf = (
+  { caller: { owner }, conversation, model }: CompletionInput,
+  sealed: SealedCalls
+): ReadonlyArray<Preference> | undefined => {
+  const prefersTarget = model.options.sticky !== false
+  const holder = conversation.vendorFields?.continued?.heldBy
+  const maker = sealed.newestMaker(owner, conversation)
+  return holder === undefined && maker === undefined ? undefined : [
+    ...(holder === undefined ? [] : [{ maker: holder, isAccount: true, prefersTarget }]),
+    ...(maker === undefined ? [] : [{ maker, isAccount: false, prefersTarget }])
+  ]
+}
+
+/** What the turns of a conversation leave to each other, before the first attempt. */
+export const turnMemoryOf = (
+  { caller: { owner }, conversation, request: { identity } }: CompletionInput,
+  sticky: Stickiness | undefined
+): TurnMemory => ({
+  key: () => sticky?.keys[0] ?? turnsKey(owner, identity, conversation),
+  isContinued: identity?.session !== undefined || isContinued(conversation),
+  last: undefined,
+  next: undefined
+})

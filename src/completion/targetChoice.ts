@@ -1,7 +1,11 @@
 /**
- * Where the attempts of a request go: pure functions of what it has tried, over the targets of its route and the configured accounts.
+ * Where the attempts of a request go, and with whose credential: pure functions of what it has tried, over the targets of its route and the
+ * configured accounts.
  */
+import type { Caller } from "../accounts/Accounts.ts"
 import type { Account } from "../config/Account.ts"
+import type { UpstreamConfig } from "../config/GatewayConfig.ts"
+import { isOfVendor } from "../contracts/contractOf.ts"
 import type { Classification } from "../domain/classifyUpstreamFailure.ts"
 import type { Windows } from "../domain/fits.ts"
 import { type AlsoOn, nextTry } from "../domain/nextTry.ts"
@@ -156,4 +160,15 @@ export const nextStep = (
     step: { ...stepTo(candidates), counts: "failovers" },
     tried: account === undefined ? tried : { ...tried, avoid: new Set([...tried.avoid, account]) }
   }
+}
+
+/** Whose credential an upstream gets for a request; `undefined` if it takes none that the request has. */
+export const credentialFor = (
+  caller: Caller,
+  style: string | undefined,
+  upstream: Pick<UpstreamConfig, "credential" | "driver"> | undefined
+): "account" | "login" | undefined => {
+  if (upstream === undefined || upstream.credential === "account" || caller._tag === "Direct") return "account"
+  const isOwn = caller.login !== undefined && isOfVendor(style, upstream.driver)
+  return isOwn ? "login" : upstream.credential === "either" ? "account" : undefined
 }

@@ -32,3 +32,9 @@ export const contractOfStyle = (style: string | undefined): Contract | undefined
 
 /** How a driver's server keeps prompts. */
 export const cachingOf = (driver: string) => contractOfDriver(driver)?.facts.caching ?? usualCaching
+
+/** True if the logins of a style's clients belong to the vendor of a driver's server. */
+export const isOfVendor = (style: string | undefined, driver: string): boolean => {
+  const vendor = contractOfStyle(style)?.facts.vendor
+  return vendor !== undefined && contractOfDriver(driver)?.facts.vendor === vendor
+}

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/testing/TestClock"
-import { retryDelay } from "../../src/completion/attempts.ts"
+import { retryDelay } from "../../src/completion/retryDelay.ts"
 
 describe("the wait before a retry at the same server", () => {
   it.effect.each([[1, 100], [2, 400], [3, 400]] as const)(

@@ -25,11 +25,14 @@ import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
 import { type End, endOf } from "../shared/ends.ts"
 import { inlineReasoning } from "../shared/inlineReasoning.ts"
 import { asString, isShallow, parseJson } from "../shared/json.ts"
-import { type Piece, RepeatedEvents } from "../shared/RepeatedEvents.ts"
+import { RepeatedEvents } from "../shared/RepeatedEvents.ts"
 import { usageOf } from "../shared/usage.ts"
-import { toolCallsOf } from "../shared/usageDetails.ts"
+import { ChargedCalls } from "./chargedCalls.ts"
 import { replyErrorFacts } from "./errors.ts"
 import { eventsOf, lastTypeOf } from "./eventsOf.ts"
+import { type Item, mostOpen, OpenItems } from "./OpenItems.ts"
+import { annotated, callOf, isNeeded, listOf, pictureOf, sealable, textsOf } from "./replyItems.ts"
+import { differing, pieceOf, startedBy, textPiece } from "./replyPieces.ts"
 
 /** How the events of a reply are read. */
 export interface EventOptions {
@@ -43,60 +46,12 @@ export interface EventOptions {
 
 const plainEvents: EventOptions = { passesEvents: false, onThinking: undefined, budget: undefined }
 
-/** An item in progress. */
-interface Item {
-  readonly type: string
-  /** The index of a call among the calls; -1 for other items. */
-  readonly call: number
-  /** Text, thinking or arguments of it were emitted. */
-  hasContent: boolean
-  /** The thinking itself was emitted, so that its summary is not. */
-  hasThinking: boolean
-  /** The summary's part whose text came last. */
-  part: unknown
-  /** Annotations that were emitted. */
-  annotations: number
-  /** Its words by kind; a piece may end within a character. */
-  readonly characters: WholeCharacters
-}
-
-/** The most items that are followed at the same time. A server has few open. */
-const mostOpen = 1_024
-
-/** The event with a piece of a message's text. */
-const textPiece = "response.output_text.delta"
-
-/** The number of an event, and padding that hides the length of its piece. */
-const differing = /"(sequence_number|obfuscation)": ?(?:\d+|"[^"\\]*")/g
-
-/** The piece of a message's text that is all that an event says; its kind is the item. */
-const pieceOf = (event: unknown): Piece<unknown> | undefined => {
-  if (!isRecord(event) || event["type"] !== textPiece || isRecord(event["item"]) || isRecord(event["response"])) {
-    return undefined
-  }
-  const { delta, item_id, logprobs, output_index } = event
-  return typeof delta !== "string" || delta === "" || (Array.isArray(logprobs) && logprobs.length > 0)
-    ? undefined
-    : { kind: output_index ?? item_id, text: delta }
-}
-
-/** The items that some servers begin by their first piece, by its event. */
-const startedBy: ReadonlyMap<string, string> = new Map([
-  ["response.refusal.delta", "message"],
-  ["response.reasoning_text.delta", "reasoning"],
-  ["response.reasoning_summary_text.delta", "reasoning"]
-])
-
 /** Why a response is incomplete. */
 const reasons: ReadonlyMap<string, UpstreamFinish["reason"]> = new Map([
   ["max_output_tokens", "length"],
   ["max_tokens", "length"],
   ["content_filter", "content_filter"]
 ])
-
-/** True for items without which the client cannot go on. */
-const isNeeded = (type: unknown): boolean =>
-  type === "message" || type === "function_call" || type === "custom_tool_call"
 
 /** How deep an event may be nested, which repeats the schemas of the request. */
 const deepest = 256
@@ -111,63 +66,16 @@ const places: ReadonlyMap<string, EventPlace> = new Map([
 const placeOf = (type: string, event: JsonRecord): EventPlace =>
   isRecord(event["response"]) ? "response" : places.get(type) ?? "event"
 
-const listOf = (value: unknown): ReadonlyArray<JsonRecord> => Array.isArray(value) ? value.filter(isRecord) : []
-
-const textsOf = (parts: unknown): string => listOf(parts).map(({ text }) => asString(text) ?? "").join("\n\n")
-
-/** An annotation in the form of OpenAI-compatible servers, which the other styles read. */
-const annotationOf = (annotation: JsonRecord): Json => {
-  const { type, ...fields } = annotation as JsonFields
-  return type === "url_citation" ? { type, url_citation: fields } : annotation as JsonFields
-}
-
-const annotated = (annotations: ReadonlyArray<JsonRecord>): UpstreamEvent =>
-  UpstreamExtra("openai", "message", { annotations: annotations.map(annotationOf) })
-
-/** A picture that the server made. */
-const pictureOf = ({ output_format: format, result }: JsonRecord): UpstreamEvent | undefined => {
-  const data = asString(result)
-  if (data === undefined) return undefined
-  const url = `data:image/${asString(format) ?? "png"};base64,${data}`
-  return UpstreamExtra("openai", "message", { images: [{ type: "image_url", image_url: { url } }] })
-}
-
-const isObjectText = (text: string): boolean => isRecord(parseJson(text))
-
-/** The name and the arguments of a whole call, as JSON text; `undefined` for other items, and for arguments that are no object. */
-const callOf = (item: JsonRecord): { readonly name: string; readonly args: string } | undefined => {
-  const name = asString(item["name"])
-  if (name === undefined) return undefined
-  if (item["type"] === "custom_tool_call") {
-    return { name, args: JSON.stringify({ input: asString(item["input"]) ?? "" }) }
-  }
-  if (item["type"] !== "function_call") return undefined
-  const sent = asString(item["arguments"])?.trim() ?? ""
-  const args = sent === "" ? "{}" : sent
-  return isObjectText(args) ? { name, args } : undefined
-}
-
-const sealable = ({ content, encrypted_content: sealed }: JsonRecord): boolean =>
-  asString(sealed) !== undefined || listOf(content).length > 0
-
-/** The vendor's tools whose calls are charged, by the type of their items (https://platform.openai.com/docs/pricing). */
-const chargedTools: ReadonlyMap<unknown, string> = new Map([
-  ["web_search_call", "web_search"],
-  ["file_search_call", "file_search"],
-  ["code_interpreter_call", "code_interpreter"]
-])
-
 class EventDecoder implements ChunkDecoder {
   #failed: UpstreamFailure | undefined
   #finish: End | undefined
   #began = false
-  readonly #items = new Map<unknown, Item>()
+  readonly #items = new OpenItems()
   /** The types of the items that came as events; a final response may have others. */
   readonly #said = new Set<string>()
   #calls = 0
   readonly #callIds = new Set<string>()
-  /** Finished calls of the vendor's tools, by tool. */
-  #toolCalls: Map<string, number> | undefined
+  readonly #charged = new ChargedCalls()
   /** Text of an earlier message was emitted, and no call since. */
   #isAfterText = false
   readonly #passes: boolean
@@ -261,7 +169,7 @@ class EventDecoder implements ChunkDecoder {
     if (isRecord(item)) {
       if (type === "response.output_item.added") this.#started(event, item, out)
       else if (type === "response.output_item.done") {
-        this.#countTool(item)
+        this.#charged.take(item)
         this.#ended(event, item, out)
       }
       return
@@ -341,20 +249,9 @@ class EventDecoder implements ChunkDecoder {
   }
 
   #usage({ service_tier: tier, usage }: JsonRecord, out: Array<UpstreamEvent>): void {
-    const toolCalls = this.#toolCalls && toolCallsOf(this.#toolCalls)
+    const toolCalls = this.#charged.counts
     if (isRecord(usage)) out.push(UpstreamUsage(usageOf(usage, { tier, toolCalls })))
     else if (toolCalls !== undefined) out.push(UpstreamUsage({ details: { toolCalls } }))
-  }
-
-  #countTool({ status, type }: JsonRecord): void {
-    const tool = chargedTools.get(type)
-    if (tool === undefined || status === "failed" || status === "in_progress") return
-    this.#toolCalls ??= new Map()
-    this.#toolCalls.set(tool, (this.#toolCalls.get(tool) ?? 0) + 1)
-  }
-
-  #itemAt({ item_id, output_index }: JsonRecord): Item | undefined {
-    return this.#items.get(output_index ?? item_id)
   }
 
   /** The item of a piece. Some servers begin an item by its first piece. */
@@ -379,7 +276,7 @@ class EventDecoder implements ChunkDecoder {
       annotations: 0,
       characters: new WholeCharacters()
     }
-    if (this.#items.size < mostOpen) this.#items.set(event["output_index"] ?? item["id"], started)
+    this.#items.open(event["output_index"] ?? item["id"], started)
     if (this.#passes) return
     if (type === "message" && this.#isAfterText) this.#say("\n\n", out)
     if (type === "message") this.#isAfterText = false
@@ -390,17 +287,11 @@ class EventDecoder implements ChunkDecoder {
     }
   }
 
-  /** The key of an item that ends: the one of its beginning, or of its pieces. */
-  #keyOf({ output_index }: JsonRecord, { id, type }: JsonRecord): unknown {
-    const keys = [output_index ?? id, id, undefined]
-    return keys[Math.max(0, keys.findIndex((key) => this.#items.get(key)?.type === type))]
-  }
-
   /** Emits what a server says only at the end of a part. */
   #beforeEnd(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
     const isItem = type === "response.output_item.done"
     const done = event["item"]
-    const item = isItem && isRecord(done) ? this.#items.get(this.#keyOf(event, done)) : this.#itemAt(event)
+    const item = isItem && isRecord(done) ? this.#items.get(this.#items.keyOf(event, done)) : this.#items.at(event)
     if (item === undefined || (!isItem && type !== "response.output_text.done")) return
     if (item.type === "message") {
       // Half a character that nothing completes.
@@ -442,7 +333,7 @@ class EventDecoder implements ChunkDecoder {
 
   #part(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
     const started = startedBy.get(type)
-    const item = started === undefined ? this.#itemAt(event) : this.#itemOf(started, event, out)
+    const item = started === undefined ? this.#items.at(event) : this.#itemOf(started, event, out)
     const delta = asString(event["delta"])
     switch (type) {
       case "response.output_text.annotation.added": {
@@ -483,7 +374,7 @@ class EventDecoder implements ChunkDecoder {
   }
 
   #ended(event: JsonRecord, item: JsonRecord, out: Array<UpstreamEvent>): void {
-    const key = this.#keyOf(event, item)
+    const key = this.#items.keyOf(event, item)
     if (this.#items.get(key) === undefined) {
       this.#started(event, item, out)
       this.#beforeEnd("response.output_item.done", event, out)

@@ -3,10 +3,10 @@
  */
 import * as Exit from "effect/Exit"
 import { useEffect, useState } from "preact/hooks"
+import { Facts } from "../parts/Facts.tsx"
 import { useWork } from "../parts/Form.tsx"
 import { Heading } from "../parts/Heading.tsx"
 import { Loading } from "../parts/Loaded.tsx"
-import { Facts } from "../parts/Table.tsx"
 import { call, report } from "../state/actions.ts"
 import { at, type Reply } from "../state/client.ts"
 import { causeText } from "../state/failure.ts"

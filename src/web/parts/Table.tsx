@@ -1,5 +1,5 @@
 /**
- * Tables, lists of facts, and the buttons that lead through long ones.
+ * Tables, and the buttons that lead through long ones.
  */
 import { type ComponentChildren, createContext, toChildArray } from "preact"
 import { useContext, useEffect, useState } from "preact/hooks"
@@ -430,48 +430,3 @@ export const LongTable = <Row extends object>({ children, columns, empty, follow
     </>
   )
 }
-
-/** Characters at the end of a name that stay in sight. */
-const endLength = 12
-
-/**
- * A name that is cut in its middle where it has no room, so that an ending such as "(production)" stays. What it stands in has the name for
- * screen readers: they read two parts.
- */
-export const Middle = ({ text }: { readonly text: string }) =>
-  text.length <= endLength
-    ? <>{text}</>
-    : (
-      <span class="middle">
-        <span>{text.slice(0, -endLength)}</span>
-        <span>{text.slice(-endLength)}</span>
-      </span>
-    )
-
-/** A name that breaks after `@` and before dots, not inside its words. */
-export const Breaking = ({ text }: { readonly text: string }) => (
-  <span class="breaks">
-    {text.split(/(?<=@)|(?=\.)/).map((part, index) => (
-      <>
-        {index > 0 && <wbr />}
-        {part}
-      </>
-    ))}
-  </span>
-)
-
-/** Names with their values. An `undefined` value leaves its name out. */
-export const Facts = (
-  { facts }: { readonly facts: ReadonlyArray<readonly [name: string, value: ComponentChildren | undefined]> }
-) => (
-  <dl class="facts">
-    {facts.map(([name, value]) =>
-      value === undefined ? null : (
-        <>
-          <dt key={`${name} name`}>{name}</dt>
-          <dd key={name} class="text">{value}</dd>
-        </>
-      )
-    )}
-  </dl>
-)

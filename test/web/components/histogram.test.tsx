@@ -6,7 +6,7 @@ import { assert, describe, it } from "vitest"
 import { page, userEvent } from "vitest/browser"
 import { Histogram, rangeOf } from "../../../src/web/pages/requests/Histogram.tsx"
 import { rateOf } from "../../../src/web/pages/requests/rate.ts"
-import { Middle } from "../../../src/web/parts/Table.tsx"
+import { Middle } from "../../../src/web/parts/Name.tsx"
 import { chooseZone } from "../../../src/web/state/preferences.ts"
 import { draw } from "./support.tsx"
 

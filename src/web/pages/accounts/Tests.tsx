@@ -1,7 +1,7 @@
 /**
  * The progress of running tests, and the accounts that failed the last ones.
  */
-import { Breaking } from "../../parts/Table.tsx"
+import { Breaking } from "../../parts/Name.tsx"
 import { useTexts } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"

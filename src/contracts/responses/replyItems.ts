@@ -1,0 +1,47 @@
+/** What an item of a reply says once it is whole. */
+import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
+import { type UpstreamEvent, UpstreamExtra } from "../../domain/UpstreamEvent.ts"
+import { asString, parseJson } from "../shared/json.ts"
+
+/** True for items without which the client cannot go on. */
+export const isNeeded = (type: unknown): boolean =>
+  type === "message" || type === "function_call" || type === "custom_tool_call"
+
+export const listOf = (value: unknown): ReadonlyArray<JsonRecord> => Array.isArray(value) ? value.filter(isRecord) : []
+
+export const textsOf = (parts: unknown): string => listOf(parts).map(({ text }) => asString(text) ?? "").join("\n\n")
+
+/** An annotation in the form of OpenAI-compatible servers, which the other styles read. */
+const annotationOf = (annotation: JsonRecord): Json => {
+  const { type, ...fields } = annotation as JsonFields
+  return type === "url_citation" ? { type, url_citation: fields } : annotation as JsonFields
+}
+
+export const annotated = (annotations: ReadonlyArray<JsonRecord>): UpstreamEvent =>
+  UpstreamExtra("openai", "message", { annotations: annotations.map(annotationOf) })
+
+/** A picture that the server made. */
+export const pictureOf = ({ output_format: format, result }: JsonRecord): UpstreamEvent | undefined => {
+  const data = asString(result)
+  if (data === undefined) return undefined
+  const url = `data:image/${asString(format) ?? "png"};base64,${data}`
+  return UpstreamExtra("openai", "message", { images: [{ type: "image_url", image_url: { url } }] })
+}
+
+const isObjectText = (text: string): boolean => isRecord(parseJson(text))
+
+/** The name and the arguments of a whole call, as JSON text; `undefined` for other items, and for arguments that are no object. */
+export const callOf = (item: JsonRecord): { readonly name: string; readonly args: string } | undefined => {
+  const name = asString(item["name"])
+  if (name === undefined) return undefined
+  if (item["type"] === "custom_tool_call") {
+    return { name, args: JSON.stringify({ input: asString(item["input"]) ?? "" }) }
+  }
+  if (item["type"] !== "function_call") return undefined
+  const sent = asString(item["arguments"])?.trim() ?? ""
+  const args = sent === "" ? "{}" : sent
+  return isObjectText(args) ? { name, args } : undefined
+}
+
+export const sealable = ({ content, encrypted_content: sealed }: JsonRecord): boolean =>
+  asString(sealed) !== undefined || listOf(content).length > 0
