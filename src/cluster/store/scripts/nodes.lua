@@ -101,7 +101,6 @@ local function drop(node)
   call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node, K .. 'usage:spends:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
-  call('SREM', K .. 'members', node)
   has_returned(node)
   outbox[node] = nil
   for i = #notified, 1, -1 do
@@ -114,10 +113,6 @@ end
 local function reap()
   for _, node in ipairs(call('ZRANGEBYSCORE', K .. 'nodes', '-inf', now + ALIVE - DEAF)) do
     if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or (quiet <= now and not listens(node)) then drop(node) end
-  end
-  if multi_pool then
-    -- A node of an earlier version drops what it knows of a node, which is `default`.
-    for _, node in ipairs(call('ZDIFF', 2, K .. 'members', K .. 'nodes')) do drop(node) end
   end
   warm()
   if quiet > 0 and quiet <= now then

@@ -8,8 +8,7 @@
 -- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<lease_request>|<node>`.
 -- `lines` has the queues whose first waiter may be served, by that waiter's number, and `queue` has all waiters.
 --
--- A pool has its keys behind `k`: those of `default` are the ones of a store with a single pool, so that nodes of earlier
--- versions share it. A request for `default` alone waits in `tickets:<node>`, and its lease is in `leases:<node>`. Any other
+-- A pool has its keys behind `k`: those of `default` are the ones of a store with a single pool. A request for `default` alone waits in `tickets:<node>`, and its lease is in `leases:<node>`. Any other
 -- request has a record (`several:<node>`), and a lease of any other pool is in `held:<node>`. The pools are listed in the field
 -- `pools` of `lim`, which is absent while `default` is the only one.
 local K = 'gw:{main}:'
