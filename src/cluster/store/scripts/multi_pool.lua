@@ -95,10 +95,6 @@ local function leave_place(record, target)
   quit(p, record.node, record.ticket, target[2])
   target[3] = 'gone'
   call('ZREM', p.k .. 'several', record.id)
-  if p == default then
-    call('HDEL', K .. 'tickets:' .. record.node, record.ticket)
-    call('HINCRBY', K .. 'node:' .. record.node, 'both', -1)
-  end
   touch(record)
 end
 
@@ -133,10 +129,6 @@ end
 local function join_place(record, target)
   local p = by_name[target[1]]
   target[3] = 'placed'
-  if p == default then
-    note_ticket(record.node, record.ticket, target[2], record.number, record.deadline, record.since, record.style)
-    call('HINCRBY', K .. 'node:' .. record.node, 'both', 1)
-  end
   call('ZADD', p.k .. 'several', record.number, record.id)
   enter(p, record.node, record.ticket, target[2], record.number)
   touch(record)

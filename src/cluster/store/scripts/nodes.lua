@@ -54,18 +54,11 @@ local function close_all(node, has)
   end
 end
 
--- A number of claims as it is stored; 0 for what is not one.
-local function claims_in(text)
-  local count = tonumber(text)
-  return count and count >= 0 and count < 2 ^ 32 and math.floor(count) == count and count or 0
-end
-
--- How many leases and waiters a node has. A waiter with a record may have a place in `default` besides.
+-- How many leases and waiters a node has.
 local function claims_of(node)
   local leases, waiters = call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node)
   if not multi_pool then return leases, waiters end
-  local both = claims_in(call('HGET', K .. 'node:' .. node, 'both'))
-  return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node) - both
+  return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node)
 end
 
 -- A node has brought back what it holds, or is gone. The last one ends the quiet period.
