@@ -18,7 +18,6 @@ import type { JsonFields } from "../domain/json.ts"
 import { type Maker, mayOpen } from "../domain/makers.ts"
 import { ParsedObject } from "../domain/schemas.ts"
 import { type Cooperative, Slice } from "../domain/stream/cooperative.ts"
-import { isUnnamed, upstreamNamed } from "../domain/upstreamNames.ts"
 
 const mostCalls = 10_000
 const mostBytes = 32 * 1024 * 1024
@@ -60,42 +59,25 @@ interface Sealed {
   readonly maker: Maker | undefined
 }
 
-type Listed = readonly [upstream: string, fields: JsonFields, account?: string, organization?: string]
-type SealedText = JsonFields | Listed
-
-/**
- * Fields of `default` alone, as nodes of earlier versions write and read them; others in a list after their upstream's name. That of a maker
- * has its account and organisation besides.
- */
+/** A list of the upstream and the fields, and of the account and organisation of a maker. */
 const encodeSealed = ({ fields, maker, upstream }: Sealed): string => {
-  if (maker === undefined) return JSON.stringify(isUnnamed(upstream) ? fields : [upstream, fields])
-  const { account, organization } = maker
-  return JSON.stringify([upstream, fields, account, ...(organization === undefined ? [] : [organization])])
+  const { account, organization } = maker ?? {}
+  return JSON.stringify([upstream, fields, account, organization].filter((part) => part !== undefined))
 }
 
 const readSealed = Schema.decodeUnknownOption(
   Schema.fromJsonString(
-    Schema.Union([
-      Schema.Tuple([
-        Schema.String,
-        ParsedObject,
-        Schema.optionalKey(Schema.String),
-        Schema.optionalKey(Schema.String)
-      ]),
-      ParsedObject
-    ])
+    Schema.Tuple([Schema.String, ParsedObject, Schema.optionalKey(Schema.String), Schema.optionalKey(Schema.String)])
   )
 )
 
-const isListed = (sealed: SealedText): sealed is Listed => Array.isArray(sealed)
-
 /** What a node has written; none in the form of another version. */
 const decodeSealed = (text: string): Option.Option<Sealed> =>
-  Option.map(readSealed(text), (sealed: SealedText) => {
-    if (!isListed(sealed)) return { upstream: upstreamNamed(undefined), fields: sealed, maker: undefined }
-    const [upstream, fields, account, organization] = sealed
-    return { upstream, fields, maker: account === undefined ? undefined : { upstream, account, organization } }
-  })
+  Option.map(readSealed(text), ([upstream, fields, account, organization]) => ({
+    upstream,
+    fields,
+    maker: account === undefined ? undefined : { upstream, account, organization }
+  }))
 
 interface Kept {
   readonly sealed: Sealed

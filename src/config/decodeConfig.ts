@@ -246,6 +246,20 @@ const withLists = (raw: RawConfig, lists: { readonly [name: string]: ReadonlyArr
   return changed.length === 0 ? raw : { ...raw, ...Object.fromEntries(changed) }
 }
 
+/** Fails for a configuration of another format, whose fields may mean something else. One without a number has this format. */
+export const checkFormat = ({ format }: RawConfig, source?: string): Effect.Effect<void, ConfigInvalid> =>
+  format === undefined || format === Groups.configFormat
+    ? Effect.void
+    : Effect.fail(
+      ConfigInvalid.of(
+        [fault(
+          "format",
+          `must be ${Groups.configFormat} in this version: start the version that wrote this configuration`
+        )],
+        source
+      )
+    )
+
 /**
  * Decodes a configuration. Fails with all its faults. A repeated key or account is a fault or a warning, depending on
  * `options.duplicates`.
@@ -254,6 +268,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   raw: RawConfig,
   options: DecodeOptions
 ): Effect.fn.Return<DecodedConfig, ConfigInvalid> {
+  yield* checkFormat(raw, options.source)
   const known = options.previous
   const before = known?.config
   const keys = yield* decodeKeys(raw["keys"], options.duplicates, before?.configured_keys)

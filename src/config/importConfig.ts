@@ -7,7 +7,7 @@ import { normalizeEmail, normalizeMobile } from "../domain/identity.ts"
 import { defaultUpstream } from "../domain/upstreamNames.ts"
 import { type Account, blankToUndefined } from "./Account.ts"
 import { ConfigInvalid, type Fault, fault } from "./ConfigError.ts"
-import { decodeConfig } from "./decodeConfig.ts"
+import { checkFormat, decodeConfig } from "./decodeConfig.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { forEachCooperatively, isJsonObject, type RawConfig } from "./json.ts"
 import { dropOrphans } from "./keyRecords.ts"
@@ -46,7 +46,8 @@ const taken: ReadonlySet<string> = new Set([
   "accounts",
   "admin",
   "msgcompat_model_mapping",
-  "$schema"
+  "$schema",
+  "format"
 ])
 
 /** Warnings for ignored parts of an import. */
@@ -225,6 +226,7 @@ export const applyImport = Effect.fnUntraced(function*(
   mode: ImportMode,
   now: number
 ): Effect.fn.Return<ImportResult, ConfigInvalid> {
+  yield* checkFormat(incoming)
   const taken = accepted(incoming)
   const { snapshot } = yield* decodeConfig(
     { ...taken, ...Object.fromEntries(Object.entries(current.raw).filter(([name]) => ofUpstreams.has(name))) },

@@ -1101,10 +1101,18 @@ export const settingGroups = {
 
 const optional = Schema.optionalKey
 
+/** The format of the configuration. */
+export const configFormat = 1
+
 /** All known fields. Other fields are kept, with a warning. */
 export const ConfigDocument = Schema.Struct({
   $schema: optional(
     Schema.String.annotate({ description: "The JSON Schema of this file, which editors use for completion." })
+  ),
+  format: optional(
+    Schema.Literal(configFormat).annotate({
+      description: "The format of this file. A version refuses another one than its own."
+    })
   ),
   keys: optional(Schema.Array(KeyEntry).annotate({ description: "Gateway keys, with which clients authenticate." })),
   key_records: optional(

@@ -1,8 +1,7 @@
 /**
  * Buckets of usage as texts of the store that nodes share.
  *
- * A bucket's name leaves the app `none` out, and then its upstream and target where they follow from its model. So it is the name that
- * versions without apps or without several upstreams read and write; they read the beginning of a longer name.
+ * A bucket's name leaves the app `none` out, and then its upstream and target where they follow from its model: most names are short.
  *
  * A bucket's value is its sums, without trailing zeros of costs and later sums, then its errors as `<code>=<count>`, and its times, whose
  * places stand for codes: no code begins with a digit.
@@ -84,7 +83,7 @@ const nameOf = ({ account, app, key, model, style, target, upstream }: Bucket): 
   return (target === only.target && upstream === only.upstream ? own : [...own, upstream, target]).join(separator)
 }
 
-/** The sums of a bucket end before the costs, the later sums or those of caches, if all that follow are 0: as in versions without those. */
+/** The sums of a bucket end before the costs, the later sums or those of caches, if all that follow are 0. */
 const written = (values: ReadonlyArray<number>): ReadonlyArray<number> => {
   const withLater = sumNames.length - cacheNames.length
   const end = [measureNames.length, withLater - laterNames.length, withLater]

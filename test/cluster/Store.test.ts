@@ -150,7 +150,7 @@ describe("a node of a store", () => {
       assert.lengthOf(logs, 1)
     }).pipe(Effect.scoped))
 
-  it.live("is rejected with another key, or if the server may evict keys", () =>
+  it.live("is rejected with another key, by data of another format, or if the server may evict keys", () =>
     Effect.gen(function*() {
       const server = yield* redisServer()
       yield* Effect.scoped(storeNode(server, "one"))
@@ -159,6 +159,13 @@ describe("a node of a store", () => {
       )
       assert.include(error.message, "store key does not decrypt")
       const client = yield* Effect.promise(() => connect(server.socket))
+      const format = ["HINCRBY", "gw:{main}:lim", "format"]
+      yield* Effect.promise(() => client.sendCommand([...format, "1"]))
+      assert.strictEqual(
+        (yield* Effect.flip(Effect.scoped(storeNode(server, "two")))).message,
+        "the data of the store has format 2, and this version reads format 1: start the version that wrote it, or use an empty store"
+      )
+      yield* Effect.promise(() => client.sendCommand([...format, "-1"]))
       // Without a memory limit the server evicts nothing.
       yield* Effect.promise(() => client.sendCommand(["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]))
       yield* Effect.scoped(storeNode(server, "two"))

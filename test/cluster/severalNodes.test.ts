@@ -49,7 +49,7 @@ describe("two nodes over two upstreams", () => {
         client,
         "HSET",
         "gw:{main}:node:bad",
-        ...["started", "beat", "state", "revision", "both", "version"]
+        ...["started", "beat", "state", "revision", "version"]
           .flatMap((field) => [field, bad])
       )
       const { nodes } = await admin(one!.url, "GET", "/admin/nodes") as {

@@ -1,4 +1,4 @@
-/** Claims in several pools, in a store that loses its data or that a node of an earlier version shares. */
+/** Claims in several pools, in a store that loses its data. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { scripts } from "../../src/cluster/store/scripts.ts"
 import { ScriptNodes } from "./scripts.ts"
@@ -58,33 +58,5 @@ describe("claims in several pools", () => {
     assert.deepStrictEqual(await cluster.told(), [[4, "g"]])
     for (const [node, ticket] of [["two", "2"], ["three", "4"]] as const) await release(node, ticket)
     assert.deepStrictEqual(await claims(), ["0", "0"])
-  })
-
-  it("give up their other places once a node of an earlier version has granted the one in `default`", async () => {
-    await acquire("one", "1", atBoth)
-    await acquire("one", "2", atBoth)
-    assert.deepStrictEqual(await acquire("two", "3", atBoth), ["waiting", "1"])
-    // What the earlier scripts do with the ticket and its lease.
-    await release("one", "2")
-    await cluster.told()
-    assert.deepStrictEqual(await acquire("two", "4", atBoth), ["waiting", "2"])
-    await cluster.send("HDEL", "gw:{main}:tickets:two", "4")
-    await cluster.send("ZREM", "gw:{main}:line:A|two", "4")
-    await cluster.send("ZREM", "gw:{main}:queue", "two|4")
-    await cluster.send("HINCRBY", "gw:{main}:sum", "waiting", "-1")
-    assert.deepStrictEqual(await acquire("three", "5", atGpu), ["waiting", "3"])
-    await release("one", "1")
-    assert.deepStrictEqual(await cluster.told(), [[5, "g"]])
-    assert.deepStrictEqual(await claims(), ["2", "0"])
-  })
-
-  it("of a node that an earlier version has dropped are released", async () => {
-    assert.deepStrictEqual(await acquire("two", "1", atGpu), ["granted", "g"])
-    assert.deepStrictEqual(await acquire("two", "2", atGpu), ["waiting", "1"])
-    assert.deepStrictEqual(await acquire("one", "3", atGpu), ["waiting", "2"])
-    await cluster.send("ZREM", "gw:{main}:nodes", "two")
-    await cluster.send("DEL", "gw:{main}:node:two")
-    const { reply, told } = await cluster.oracle("pools")
-    assert.deepStrictEqual([reply.slice(0, 2), told], [["1", "0"], [[3, "g"]]])
   })
 })

@@ -192,7 +192,7 @@ describe("usage of several nodes over a store", () => {
       assert.isNull((yield* one.status).detail)
     }))
 
-  it.effect("has the names of versions that know one upstream, as long as there is one", () =>
+  it.effect("has short names as long as there is one upstream", () =>
     Effect.gen(function*() {
       yield* Effect.promise(() => client.sendCommand(["FLUSHALL"]))
       yield* TestClock.setTime(start)
@@ -203,12 +203,12 @@ describe("usage of several nodes over a store", () => {
       const store = yield* makeRedisStore(nodeStore("one"))
       store.add(own)
       yield* store.query(everything)
-      const oldName = [own.key, own.model, own.account, own.style].join("\u0000")
-      assert.deepStrictEqual(yield* fields(), [oldName])
+      const shortName = [own.key, own.model, own.account, own.style].join("\u0000")
+      assert.deepStrictEqual(yield* fields(), [shortName])
       store.add({ ...own, app: "codex" })
       yield* store.query(everything)
       const [, longName] = ((yield* fields()) as ReadonlyArray<string>).toSorted((a, b) => a.length - b.length)
-      assert.strictEqual(longName, [oldName, "default", "default/upstream-chat", "codex"].join("\u0000"))
+      assert.strictEqual(longName, [shortName, "default", "default/upstream-chat", "codex"].join("\u0000"))
       store.add(named)
       const { rows } = yield* store.query({ ...everything, by: ["upstream", "target"] })
       assert.deepStrictEqual(rows.map(({ sums, target, upstream }) => [upstream, target, sums.values[0]]), [

@@ -97,7 +97,7 @@ describe("calls that other nodes may know", () => {
   it.effect("are looked up once, by their caller", () =>
     Effect.gen(function*() {
       const { asked, calls, kept, restored } = start()
-      kept.set("a 1", "{\"x\":1}")
+      kept.set("a 1", "[\"default\",{\"x\":1}]")
       yield* calls.lookUp("a", conversation("1", "2"))!
       assert.deepInclude(restored("a", "1"), { sealed: { x: 1 } })
       assert.isUndefined(calls.lookUp("a", conversation("1", "2")))
@@ -109,7 +109,7 @@ describe("calls that other nodes may know", () => {
   it.effect("are unknown in another form than this version writes", () =>
     Effect.gen(function*() {
       const { calls, kept, restored } = start()
-      const texts = ["", "3", "null", "[]", "[1,{}]", "[\"gpu\",{},{}]", "[\"default\",\"x\"]"]
+      const texts = ["", "3", "null", "[]", "{\"x\":1}", "[1,{}]", "[\"gpu\",{},{}]", "[\"default\",\"x\"]"]
       for (const [i, text] of texts.entries()) kept.set(`a ${i}`, text)
       kept.set("a good", "[\"default\",{\"x\":1}]")
       yield* calls.lookUp("a", conversation(...texts.map((_, i) => `${i}`), "good"))!
@@ -139,7 +139,7 @@ describe("calls that other nodes may know", () => {
     Effect.gen(function*() {
       const { calls, kept } = start()
       yield* calls.keep("a", "1", ofDefault({ x: 1 }))!
-      assert.strictEqual(kept.get("a 1"), "{\"x\":1}")
+      assert.strictEqual(kept.get("a 1"), "[\"default\",{\"x\":1}]")
       yield* calls.keep("a", "2", { upstream: "gpu", fields: { x: 2 }, maker: undefined })!
       assert.strictEqual(kept.get("a 2"), "[\"gpu\",{\"x\":2}]")
       assert.isUndefined(calls.lookUp("a", conversation("1")))

@@ -382,6 +382,16 @@ describe("decodeConfig", () => {
       }
     }))
 
+  it.effect("refuses another format alone, whatever else it has", () =>
+    Effect.gen(function*() {
+      yield* decode({ format: 1 })
+      for (const format of [0, 2, "1", null]) {
+        assert.deepStrictEqual(yield* faults({ format, keys: 5 }), [
+          "format must be 1 in this version: start the version that wrote this configuration"
+        ])
+      }
+    }))
+
   it.effect("adds the configured upstream models to the native ones", () =>
     Effect.gen(function*() {
       const config = yield* decode({

@@ -39,6 +39,12 @@ const importing = (incoming: unknown, mode: "merge" | "replace", raw: RawConfig 
   }).pipe(Effect.provide(transferJson(raw)))
 
 describe("an import of a configuration", () => {
+  it.effect("takes its own format, and refuses another one", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual((yield* importing({ format: 1, keys: ["k1"] }, "merge")).warnings, [])
+      assert.include((yield* Effect.flip(importing({ format: 2, keys: ["k1"] }, "merge"))).message, "format must be 1")
+    }))
+
   it.effect("with merge adds new entries, updates known accounts, and keeps the rest", () =>
     Effect.gen(function*() {
       const { imported_accounts, imported_keys, raw } = yield* importing({

@@ -13,7 +13,7 @@ import type { NodeFacts } from "./NodeFacts.ts"
 import { type ScriptName, scripts } from "./scripts.ts"
 import type { NameSecret } from "./sharedSecrets.ts"
 import type { StoreClock } from "./StoreClock.ts"
-import { StoreInvalid, type StoreUnavailable } from "./StoreShape.ts"
+import { StoreInvalid, StoreUnavailable } from "./StoreShape.ts"
 import type { Subscription } from "./Subscription.ts"
 
 /** What an attachment needs of the node and the other parts of the store. */
@@ -108,7 +108,10 @@ export class Attachment {
     const { availability, broughtBack } = this.#parts
     return this.#attaching.withPermit(
       Effect.suspend(() => this.#incarnation === found ? Effect.asVoid(this.#attachNow(false)) : Effect.void)
-    ).pipe(Effect.tap(() => availability.isUp ? broughtBack.bring() : Effect.void))
+    ).pipe(
+      Effect.catchTag("StoreInvalid", ({ message }) => Effect.fail(new StoreUnavailable({ message }))),
+      Effect.tap(() => availability.isUp ? broughtBack.bring() : Effect.void)
+    )
   }
 
   /** The first attach, without leases. Fails if a running node has the id. */
@@ -132,9 +135,9 @@ export class Attachment {
 
   /**
    * Attaches with the node's leases and waiters. `starts`: this is the first attach, and another node may still use the id. Returns
-   * false if one does.
+   * false if one does. Fails if the store has data of another format.
    */
-  #attachNow(starts: boolean, wasEmptied = false): Effect.Effect<boolean, StoreUnavailable> {
+  #attachNow(starts: boolean, wasEmptied = false): Effect.Effect<boolean, StoreUnavailable | StoreInvalid> {
     return Effect.gen({ self: this }, function*() {
       const { broughtBack, client, facts, listeners, names, now, storeClock, subscription, version } = this.#parts
       const as = `${this.#startedAt.toString(36)}${randomBytes(4).toString("hex")}-${++this.#attaches}`
@@ -150,6 +153,12 @@ export class Attachment {
         JSON.stringify(leases),
         JSON.stringify(tickets)
       ])
+      if (reply[0] === "format") {
+        return yield* new StoreInvalid({
+          message: `the data of the store has format ${reply[1]}, and this version reads format ${reply[2]}: ` +
+            "start the version that wrote it, or use an empty store"
+        })
+      }
       if (reply[0] !== "ok") return false
       const [, epoch = "", time, quiet, revision, dropped, server = "", dataAt, ...lines] = reply
       this.#incarnation = as

@@ -683,7 +683,6 @@ export const en = {
     nameless: "Key without a name",
     promptTokens: "Prompt tokens",
     completionTokens: "Completion tokens",
-    cachedTokens: (n: string) => `${n} of them cached`,
     reasoningTokens: (n: string) => `${n} of them reasoning`,
     rate: "Speed",
     perSecond: (n: string) => `${n} tokens/s`,

@@ -749,7 +749,6 @@ export const zh: Texts = {
     nameless: "未命名的密钥",
     promptTokens: "输入 Token",
     completionTokens: "输出 Token",
-    cachedTokens: (n) => `其中缓存 ${n}`,
     reasoningTokens: (n) => `其中推理 ${n}`,
     rate: "速度",
     perSecond: (n) => `${n} Token/秒`,

@@ -3,8 +3,13 @@
 -- array of leases (ticket, account, fence, and the pool if it is not `default`) and one of waiters (ticket, request, number,
 -- remaining and elapsed milliseconds, style, and what `acquire` takes of a request that names pools, with the targets that it
 -- waits for). The number 0 means that the node does not know yet whether the store has the waiter. Returns how many leases
--- the store had dropped, the run id of the server, and the time of the last write before this server (0 without one).
-local server, served = run_id(), call('HGET', K .. 'lim', 'server')
+-- the store had dropped, the run id of the server, and the time of the last write before this server (0 without one). Data of another
+-- format returns `format`, its number and that of this node.
+local FORMAT = '1'
+local server = run_id()
+local served, format = unpack(call('HMGET', K .. 'lim', 'server', 'format'))
+if format and format ~= FORMAT then return { 'format', format, FORMAT } end
+if not format then call('HSET', K .. 'lim', 'format', FORMAT) end
 if epoch ~= '' and served and served ~= server then
   -- The data may be older than what the nodes hold: nothing is granted before they have brought it.
   quiet = now + ALIVE
@@ -46,7 +51,6 @@ end
 if not starts and quiet > now and call('HEXISTS', K .. 'lim', 'back') == 1 then call('SADD', K .. 'returning', me) end
 
 call('ZADD', K .. 'nodes', now + ALIVE, me)
-call('SADD', K .. 'members', me)
 call('HSET', node, 'incarnation', incarnation, 'version', ARGV[7], 'started', ARGV[8], 'beat', int(now), 'state', 'up')
 local has, dropped = {}, 0
 for _, lease in ipairs(leases) do

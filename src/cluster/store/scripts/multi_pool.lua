@@ -95,10 +95,6 @@ local function leave_place(record, target)
   quit(p, record.node, record.ticket, target[2])
   target[3] = 'gone'
   call('ZREM', p.k .. 'several', record.id)
-  if p == default then
-    call('HDEL', K .. 'tickets:' .. record.node, record.ticket)
-    call('HINCRBY', K .. 'node:' .. record.node, 'both', -1)
-  end
   touch(record)
 end
 
@@ -110,8 +106,7 @@ local function leave_all(record)
   end_record(record)
 end
 
--- The record of a waiter; nil for a request for `default` alone. A node of an earlier version may have granted or refused the
--- place in `default`; then the other places go.
+-- The record of a waiter; nil for a request for `default` alone.
 local function record_of(node, ticket)
   if not multi_pool then return nil end
   local id = node .. '|' .. ticket
@@ -120,20 +115,11 @@ local function record_of(node, ticket)
     records[id] = false
     if text then
       local facts = cjson.decode(text)
-      local record = {
+      records[id] = {
         id = id, node = node, ticket = ticket, number = facts[1], deadline = facts[2], since = facts[3], style = facts[4],
         spread = facts[5], holding = facts[6] == 1, targets = facts[7], lost = facts[8] ~= '' and facts[8] or nil,
         lost_till = tonumber(facts[9])
       }
-      records[id] = record
-      for _, target in ipairs(record.targets) do
-        if target[1] == 'default' and is_place(target) and call('HEXISTS', K .. 'tickets:' .. node, ticket) == 0 then
-          target[3] = 'gone'
-          call('ZREM', K .. 'several', id)
-          call('HINCRBY', K .. 'node:' .. node, 'both', -1)
-          leave_all(record)
-        end
-      end
     end
   end
   local record = records[id]
@@ -143,10 +129,6 @@ end
 local function join_place(record, target)
   local p = by_name[target[1]]
   target[3] = 'placed'
-  if p == default then
-    note_ticket(record.node, record.ticket, target[2], record.number, record.deadline, record.since, record.style)
-    call('HINCRBY', K .. 'node:' .. record.node, 'both', 1)
-  end
   call('ZADD', p.k .. 'several', record.number, record.id)
   enter(p, record.node, record.ticket, target[2], record.number)
   touch(record)

@@ -54,18 +54,11 @@ local function close_all(node, has)
   end
 end
 
--- A number of claims as it is stored; 0 for what is not one.
-local function claims_in(text)
-  local count = tonumber(text)
-  return count and count >= 0 and count < 2 ^ 32 and math.floor(count) == count and count or 0
-end
-
--- How many leases and waiters a node has. A waiter with a record may have a place in `default` besides.
+-- How many leases and waiters a node has.
 local function claims_of(node)
   local leases, waiters = call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node)
   if not multi_pool then return leases, waiters end
-  local both = claims_in(call('HGET', K .. 'node:' .. node, 'both'))
-  return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node) - both
+  return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node)
 end
 
 -- A node has brought back what it holds, or is gone. The last one ends the quiet period.
@@ -101,7 +94,6 @@ local function drop(node)
   call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node, K .. 'usage:spends:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
-  call('SREM', K .. 'members', node)
   has_returned(node)
   outbox[node] = nil
   for i = #notified, 1, -1 do
@@ -114,10 +106,6 @@ end
 local function reap()
   for _, node in ipairs(call('ZRANGEBYSCORE', K .. 'nodes', '-inf', now + ALIVE - DEAF)) do
     if tonumber(call('ZSCORE', K .. 'nodes', node)) <= now or (quiet <= now and not listens(node)) then drop(node) end
-  end
-  if multi_pool then
-    -- A node of an earlier version drops what it knows of a node, which is `default`.
-    for _, node in ipairs(call('ZDIFF', 2, K .. 'members', K .. 'nodes')) do drop(node) end
   end
   warm()
   if quiet > 0 and quiet <= now then

@@ -8,10 +8,9 @@
 -- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<lease_request>|<node>`.
 -- `lines` has the queues whose first waiter may be served, by that waiter's number, and `queue` has all waiters.
 --
--- A pool has its keys behind `k`: those of `default` are the ones of a store with a single pool, so that nodes of earlier
--- versions share it. A request for `default` alone waits in `tickets:<node>`, and its lease is in `leases:<node>`. Any other
--- request has a record (`several:<node>`), and a lease of any other pool is in `held:<node>`. The pools are listed in the field
--- `pools` of `lim`, which is absent while `default` is the only one.
+-- A pool has its keys behind `k`: those of `default` are the ones of a store with a single pool. A request for `default` alone
+-- waits in `tickets:<node>`, and its lease is in `leases:<node>`. Any other request has a record (`several:<node>`), and a lease of any
+-- other pool is in `held:<node>`. The pools are listed in the field `pools` of `lim`, which is absent while `default` is the only one.
 local K = 'gw:{main}:'
 local call = redis.call
 local INF = math.huge
@@ -395,15 +394,10 @@ local function quit(p, node, ticket, lease_request)
   place_line(p, line_of(lease_request, node), lease_request)
 end
 
--- `since` and `style` are shown in the status.
-local function note_ticket(node, ticket, lease_request, number, deadline, since, style)
+-- A request for `default` alone joins its queue. `since` and `style` are shown in the status.
+local function join(node, ticket, lease_request, number, deadline, since, style)
   local facts = { int(number), int(deadline), int(since), style, lease_request }
   call('HSET', K .. 'tickets:' .. node, ticket, table.concat(facts, ' '))
-end
-
--- A request for `default` alone joins its queue.
-local function join(node, ticket, lease_request, number, deadline, since, style)
-  note_ticket(node, ticket, lease_request, number, deadline, since, style)
   call('ZADD', K .. 'queue', number, node .. '|' .. ticket)
   enter(default, node, ticket, lease_request, number)
 end

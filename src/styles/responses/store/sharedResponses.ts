@@ -65,35 +65,27 @@ function* piecesOfItems(items: ReadonlyArray<Json>): Generator<string, void> {
   yield* piecesOf(piece)
 }
 
-/**
- * Before the account by which a server stores the response too, which is a last field of the body: nodes of earlier versions read the body
- * as it is, and show the field to the response's owner.
- */
-const holderMark = ",\"held_by\":"
-
 const readHolder = Schema.decodeUnknownOption(
   Schema.fromJsonString(
     Schema.NullOr(Schema.Tuple([Schema.String, Schema.String, Schema.optionalKey(Schema.String)]))
   )
 )
 
-/** The body and the holder of what `withHolder` has made. */
-const splitHolder = (text: string): Pick<StoredResponse, "body" | "heldBy"> => {
-  const at = text.endsWith("}") ? text.lastIndexOf(holderMark) : -1
-  const found = at === -1 ? Option.none() : readHolder(text.slice(at + holderMark.length, -1))
-  if (Option.isNone(found)) return { body: text }
-  const body = `${text.slice(0, at)}}`
-  if (found.value === null) return { body }
-  const [upstream, account, organization] = found.value
-  return { body, heldBy: { upstream, account, organization } }
+/** A line with the account by which a server stores the response too, and the body. */
+const withHolder = (body: string, heldBy: Maker | undefined): string => {
+  if (heldBy === undefined) return `null\n${body}`
+  const { account, organization, upstream } = heldBy
+  return `${JSON.stringify([upstream, account, ...(organization === undefined ? [] : [organization])])}\n${body}`
 }
 
-/** The body with its holder. A body that ends with such a field of its own gets one all the same. */
-const withHolder = (body: string, heldBy: Maker | undefined): string => {
-  if (heldBy === undefined && splitHolder(body).body === body) return body
-  const { account, organization, upstream } = heldBy ?? {}
-  const holder = heldBy && [upstream, account, ...(organization === undefined ? [] : [organization])]
-  return `${body.slice(0, -1)}${holderMark}${JSON.stringify(holder ?? null)}}`
+/** The body and the holder of what `withHolder` has made. */
+const splitHolder = (text: string): Pick<StoredResponse, "body" | "heldBy"> => {
+  const end = text.indexOf("\n")
+  const body = text.slice(end + 1)
+  const found = Option.getOrNull(readHolder(text.slice(0, end)))
+  if (found === null) return { body }
+  const [upstream, account, organization] = found
+  return { body, heldBy: { upstream, account, organization } }
 }
 
 /** An attempt to store. */

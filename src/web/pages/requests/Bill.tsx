@@ -9,9 +9,8 @@ import type { RequestRecord } from "../../state/requests.ts"
 
 export const Bill = ({ record }: { readonly record: RequestRecord }) => {
   const t = useTexts().inspector
-  // Older gateways have none.
-  const bill: RequestRecord["bill"] | undefined = record.bill
-  if (bill === null || bill === undefined || bill.cost === null) return null
+  const { bill } = record
+  if (bill === null || bill.cost === null) return null
   const { by_prices, by_server, cost, lines, source, unpriced } = bill
   return (
     <Section name={t.bill}>

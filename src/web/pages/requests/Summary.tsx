@@ -6,7 +6,6 @@ import { CopyButton } from "../../parts/Copy.tsx"
 import { duration, exactTime, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Money } from "../../parts/Values.tsx"
-import { record as objectOf } from "../../state/json.ts"
 import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
@@ -58,25 +57,13 @@ const rateOf = ({ duration_ms, first_event_ms, stream, usage }: RequestRecord): 
   return seconds < 0.05 || usage.completion_tokens < 2 ? undefined : usage.completion_tokens / seconds
 }
 
-/** A count that older gateways do not report. */
-const countIn = (value: unknown, name: string): number | undefined => {
-  const count = objectOf(value)[name]
-  return typeof count === "number" && count > 0 ? count : undefined
-}
-
 const useTokens = (record: RequestRecord): ReadonlyArray<Fact> => {
   const t = useTexts().inspector
-  const { usage } = record
+  const { cost, usage } = record
   if (usage === null) return []
-  const cached = countIn(usage, "cached_tokens") ?? countIn(usage, "cached_input_tokens")
-  const cost = objectOf(record)["cost"]
-  const currency = objectOf(record)["currency"]
   const rate = rateOf(record)
   return [
-    [
-      t.promptTokens,
-      `${number(usage.prompt_tokens)}${cached === undefined ? "" : `, ${t.cachedTokens(number(cached))}`}`
-    ],
+    [t.promptTokens, number(usage.prompt_tokens)],
     [
       t.completionTokens,
       `${number(usage.completion_tokens)}${
@@ -84,9 +71,7 @@ const useTokens = (record: RequestRecord): ReadonlyArray<Fact> => {
       }`
     ],
     ...rate === undefined ? [] : [[t.rate, t.perSecond(number(Math.round(rate * 10) / 10))] as const],
-    ...typeof cost === "string"
-      ? [[t.cost, <Money amount={cost} currency={typeof currency === "string" ? currency : undefined} />] as const]
-      : []
+    ...cost === null ? [] : [[t.cost, <Money amount={cost} currency={undefined} />] as const]
   ]
 }
 
