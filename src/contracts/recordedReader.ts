@@ -9,6 +9,7 @@ import { contractOfConversation, contractOfDriver } from "./contractOf.ts"
 import { contracts } from "./contracts.ts"
 import { readEnvelope } from "./session/envelope.ts"
 import { ReplyDecoder } from "./session/readReply.ts"
+import type { RoundEnd } from "./session/roundEnd.ts"
 import type { ChunkDecoder } from "./shared/ChunkDecoder.ts"
 
 /** A reader of one reply, over all of its rounds with the server. */
@@ -53,6 +54,7 @@ const sessionReader = (): RecordedReader => {
   const reply = new ReplyDecoder()
   let hasBegun = false
   let isNext = false
+  let ended: RoundEnd | undefined
   /** A round that was refused has no events, and is not part of the reply. */
   const begin = () => {
     if (hasBegun && isNext) {
@@ -77,13 +79,13 @@ const sessionReader = (): RecordedReader => {
       isNext = true
     },
     end: (out) => {
-      const end = reply.endRound()
+      ended = reply.endRound()
       reply.end(out)
-      if (end._tag === "Finished") out.push(UpstreamFinish(end.reason))
+      if (ended._tag === "Finished") out.push(UpstreamFinish(ended.reason))
     },
     hasEnded: () => reply.final || reply.closed,
     failure: () => {
-      const end = reply.failed ? reply.endRound() : undefined
+      const end = ended ?? (reply.failed ? reply.endRound() : undefined)
       return end?._tag === "Failed" ? end.trouble.message ?? end.trouble.reason ?? end.trouble.kind : undefined
     },
     errorIn: (body) => {

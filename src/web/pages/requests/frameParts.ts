@@ -54,12 +54,7 @@ export class FrameReader {
     if (isEvent) reader.push({ event: event === "" ? undefined : event, data }, events)
     else if (body !== undefined && error === undefined) reader.pushWhole(data, events)
     this.#add(events, parts)
-    const failure = reader.failure()
-    if (error !== undefined || failure !== this.#failure) {
-      add(parts, "error", error ?? failure ?? "")
-      this.#failed = parts
-    }
-    this.#failure = failure
+    this.#fail(parts, error)
     if (reader.hasEnded()) this.#last ??= parts
     return { name, parts }
   }
@@ -78,7 +73,18 @@ export class FrameReader {
     this.#reader?.end(events)
     const parts = this.#last ?? this.#failed ?? []
     this.#add(events, parts)
+    this.#fail(parts, undefined)
     if (this.#failure !== undefined) add(parts, "finish", this.#reader?.failureName ?? "")
+  }
+
+  /** Adds the error that a body is, or by which the reply has failed since. */
+  #fail(parts: Array<Part>, error: string | undefined): void {
+    const failure = this.#reader?.failure()
+    if (error !== undefined || failure !== this.#failure) {
+      add(parts, "error", error ?? failure ?? "")
+      this.#failed = parts
+    }
+    this.#failure = failure
   }
 
   #add(events: ReadonlyArray<UpstreamEvent>, parts: Array<Part>): void {
