@@ -54,8 +54,11 @@ export interface Farm {
   readonly answer: (name: string, behaviour: Behaviour) => void
   /** The requests that an upstream got, the oldest first. */
   readonly seen: (name: string) => ReadonlyArray<SeenRequest>
-  /** The most requests that ran at once: `all`, by upstream, and by upstream and key. */
-  readonly most: ReadonlyMap<string, number>
+  /**
+   * The most requests that ran at once: `all`, by upstream, and by upstream and key. Those that the gateway has left count only until the server
+   * knows it, which may be after the next request has come.
+   */
+  readonly most: { readonly get: (label: string) => number | undefined }
   readonly stop: () => Promise<void>
 }
 
@@ -105,10 +108,19 @@ export const startFarm = async (): Promise<Farm> => {
   const root = server.baseUrl.replace(/\/v1$/, "")
   const behaviours = new Map<string, Behaviour>()
   const seen = new Map<string, Array<SeenRequest>>()
-  const most = new Map<string, number>()
+  /** The requests that ran at the same time, at each look. */
+  const looks = new Map<string, Array<ReadonlyArray<SeenRequest>>>()
   const measure = (label: string, isOf: (request: SeenRequest) => boolean) => {
-    const running = server.requests.filter((request) => request.outcome === "open" && isOf(request)).length
-    most.set(label, Math.max(most.get(label) ?? 0, running))
+    const own = looks.get(label) ?? []
+    looks.set(label, own)
+    own.push(server.requests.filter((request) => request.outcome === "open" && isOf(request)))
+  }
+  const most = {
+    get: (label: string) =>
+      looks.get(label)?.reduce(
+        (most, seen) => Math.max(most, seen.filter(({ outcome }) => outcome !== "aborted").length),
+        0
+      )
   }
   server.answer((request) => {
     const name = nameOf(request)
