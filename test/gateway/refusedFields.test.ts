@@ -221,6 +221,20 @@ describe("what the gateway wrote and a server refuses", () => {
     assert.deepStrictEqual(sent().map(({ max_tokens }) => max_tokens), [64, 16, 64])
   })
 
+  it.each([
+    ["a value", { flag: "Unsupported parameter: 'temperature'" }],
+    ["a part of one", { flag: "b'. Unsupported parameter: 'temperature" }],
+    ["a name", { "flag'. Unsupported parameter: 'temperature": 1 }]
+  ])("is not remembered where its caller may have written the words, as %s", async (_, fields) => {
+    await start("openai", (body) => {
+      const name = Object.keys(body).find((each) => each.startsWith("flag"))
+      return name === undefined ? undefined : `Unknown parameter: '${name}'. Its value was '${String(body[name])}'.`
+    })
+    await ask("messages", { temperature: 0.5, ...fields })
+    await ask("messages", { temperature: 0.5 })
+    assert.strictEqual(sent().at(-1)?.["temperature"], 0.5)
+  })
+
   it("is shown at the upstream", async () => {
     const { asked, refuses, style } = rows[0]!
     await start("openai", refuses)

@@ -73,6 +73,10 @@ const kept = setOf(
 /** The same within the objects of `kept` that have other fields too. */
 const keptWithin = setOf("format stopsequences responseschema responsejsonschema responsemimetype candidatecount")
 
+/** Names and values with which no words of a message can be written, whatever the server puts around them. */
+const plainName = /^[\w.-]+$/
+const plainText = /^[\w\s".,:{}[\]+-]*$/
+
 const holders = setOf("text outputconfig generationconfig")
 
 const mayChange = ([first = "", second]: ReadonlyArray<string>): boolean =>
@@ -107,6 +111,13 @@ export class EditedBody {
   constructor(body: string, refused: ReadonlySet<string> = new Set()) {
     this.#members = membersOf(body)
     this.#refused = refused
+  }
+
+  /** True if no field beside the conversation has a name or a value that could be a part of a sentence of the server. */
+  get isPlain(): boolean {
+    return this.#members.every(({ name, text }) =>
+      kept.has(plain(name)) || (plainName.test(name) && plainText.test(text))
+    )
   }
 
   /** The paths at which the body has a field that a server names. */

@@ -203,6 +203,12 @@ const matchesOf = (text: string, words: RegExp): Iterable<Found> => {
   return found === null ? [] : [found]
 }
 
+/** The words of a message that refuse something. */
+export const refusingWords = (message: string): ReadonlyArray<string> => {
+  const text = message.slice(0, longestMessage)
+  return rows.flatMap(({ words }) => Array.from(matchesOf(text, words), ([found]) => found))
+}
+
 /** The parts of the request that an error refuses, by its message and the field that it names. */
 export const refusedParts = (
   error: JsonRecord,

@@ -5,7 +5,9 @@
  * A client that speaks the server's contract gets its refusals, and its own fields stay: only what the gateway itself has added is left out.
  */
 import { EditedBody, withoutRefused } from "../../contracts/shared/editedBody.ts"
+import { refusingWords } from "../../contracts/shared/refusals.ts"
 import { keyOfPart, type RefusedPart } from "../../domain/refusedParts.ts"
+import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { type FamilyName, isWholeFor } from "../../domain/VendorFields.ts"
 import type { CompletionRequest } from "../Upstream.ts"
 import { knownFor } from "./LearnedModels.ts"
@@ -20,7 +22,14 @@ export interface Known {
   readonly until: number
   /** Tokens of the prompt for each character of the body, where the prompt was counted. */
   readonly perCharacter: number
+  /** A caller can not have written the words. */
+  readonly isServers: boolean
 }
+
+/** True if the request has none of the refusing words of a message, which may repeat what its caller wrote. */
+const hasOwnWords = (message: string, body: string): boolean =>
+  new EditedBody(body).isPlain &&
+  refusingWords(message).every((words) => !body.includes(JSON.stringify(words.slice(0, -1)).slice(1, -1)))
 
 /** Fields that the gateway adds by itself. */
 const added: ReadonlySet<string> = new Set(["prompt_cache_key", "stream_options", "include"])
@@ -94,18 +103,20 @@ export class Refusals {
   }
 
   /** What the refusal of a body says. */
-  static read(parts: ReadonlyArray<RefusedPart>, body: string, now: number): ReadonlyArray<Known> {
-    return parts.map((part) => ({
+  static read({ message = "", refused = [] }: UpstreamFailure, body: string, now: number): ReadonlyArray<Known> {
+    const isServers = hasOwnWords(message, body)
+    return refused.map((part) => ({
       part,
+      isServers,
       until: now + knownFor,
       perCharacter: part._tag === "OverWindow" ? part.prompt / body.length : 0
     }))
   }
 
-  /** Remembers what refusals have said, once a request without it was answered: a message may repeat what its caller wrote. */
+  /** Remembers what refusals have said in the server's words, once a request without it was answered. */
   learn(model: string, known: ReadonlyArray<Known>): void {
     const facts = this.#models.get(model) ?? new Map<string, Known>()
-    for (const each of known) put(facts, keyOfPart(each.part), each, mostOfModel)
+    for (const each of known) if (each.isServers) put(facts, keyOfPart(each.part), each, mostOfModel)
     put(this.#models, model, facts, mostModels)
   }
 

@@ -309,7 +309,7 @@ export const makeServerClient = (
       }
       const now = monotonicMillis(clock)
       const bodies = [...tried, body]
-      const known = [...more, ...Refusals.read(refused, body, now)]
+      const known = [...more, ...Refusals.read(failure, body, now)]
       return !bodies.includes(refusals.fitted(model, call.body, request, now, known).body) && budget.takeCall()
         ? sendFitted(request, token, call, scope, clock, bodies, known)
         : Effect.fail(failure)
