@@ -237,7 +237,7 @@ class EventDecoder implements ChunkDecoder {
       : endOf(word ?? "max_output_tokens", reasons) ?? { reason: "length", unknown: word }
   }
 
-  /** Emits what a final response has beyond its events: all items, or else messages and calls of which none came. */
+  /** Emits the items of a final response that no event has brought: all of them, or the messages and calls that are missing. */
   #unsaid(response: JsonRecord, out: Array<UpstreamEvent>): void {
     const said = new Set(this.#said)
     const output = listOf(response["output"])

@@ -254,7 +254,7 @@ class Repairing {
       : { turn: { ...first, parts }, from: to - 1 }
   }
 
-  /** What is left of a turn of results whose results stand elsewhere. */
+  /** A turn of results without those that moved to their calls. */
   #lone(turn: Turn, from: number, out: Array<Placed>): void {
     const parts = turn.parts.flatMap((part): ReadonlyArray<Part> => {
       const linked = this.#answers.get(part)

@@ -1,4 +1,4 @@
-/** Histories that servers refuse, each as the client brings it and as it leaves, with what the client is told. */
+/** Histories that servers refuse, each as the client sends it and as it leaves, with the header that names the change. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { StyleName } from "../../support/styleClients.ts"

@@ -70,7 +70,7 @@ export interface MatrixDriver {
   readonly replies?: ReadonlyArray<ReplyRow>
   readonly requests?: ReadonlyArray<RequestRow>
   readonly furtherFailures?: ReadonlyArray<readonly [about: string, answer: Answer, told: Told]>
-  /** All styles, unless one of them shows the server's own words. */
+  /** All styles, except one that shows the message of the server. */
   readonly furtherStreamFaults?: ReadonlyArray<
     readonly [about: string, fault: Answer, before: Told, after: Told, styles?: ReadonlyArray<StyleName>]
   >
