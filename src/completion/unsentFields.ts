@@ -191,6 +191,8 @@ export const changedNames = (
     }
     const key = samplingKeys.find((key) => samplingFields[key] === name || key === name)
     if (key !== undefined) return words.samplingPath(key, samplingFields[key])
+    if (path === "tool_choice") return words.toolChoice
+    if (path === "response_format") return words.schema
     if (/effort|thinking/i.test(path) && thinking?.fields !== undefined) return thinking.fields
     return Object.hasOwn(serverFields, path) ? words.paths.get(path) ?? path : `sent.${path}`
   })

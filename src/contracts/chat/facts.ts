@@ -41,6 +41,8 @@ export const chatFacts: ContractFacts = {
     outputLimit: limitFields.maxCompletionTokens,
     limitPath: (key) => limitFields[key],
     samplingPath: (_, name) => name,
+    toolChoice: "tool_choice",
+    schema: "response_format",
     paths: new Map()
   },
   limits: chatLimits,

@@ -41,6 +41,8 @@ export const generateFacts: ContractFacts = {
     outputLimit: "generationConfig.maxOutputTokens",
     limitPath: () => "generationConfig.maxOutputTokens",
     samplingPath: (key) => `generationConfig.${key}`,
+    toolChoice: "toolConfig",
+    schema: "generationConfig.responseJsonSchema",
     paths: new Map([
       ["logprobs", "generationConfig.responseLogprobs"],
       ["top_logprobs", "generationConfig.logprobs"]

@@ -59,6 +59,8 @@ export const messagesFacts: ContractFacts = {
     outputLimit: "max_tokens",
     limitPath: () => "max_tokens",
     samplingPath: (_, name) => name,
+    toolChoice: "tool_choice",
+    schema: "output_config.format",
     paths: new Map()
   },
   limits: messagesLimits,

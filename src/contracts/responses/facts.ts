@@ -68,6 +68,8 @@ export const responsesFacts: ContractFacts = {
     outputLimit: "max_output_tokens",
     limitPath: () => "max_output_tokens",
     samplingPath: (_, name) => name,
+    toolChoice: "tool_choice",
+    schema: "text.format",
     paths: new Map([["verbosity", "text.verbosity"], ["logprobs", "include"]])
   },
   limits: responsesLimits,

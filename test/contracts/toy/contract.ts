@@ -74,6 +74,8 @@ const facts: ContractFacts = {
     outputLimit: "n",
     limitPath: () => "n",
     samplingPath: (_, name) => name,
+    toolChoice: "tool_choice",
+    schema: "schema",
     paths: new Map()
   },
   limits,
