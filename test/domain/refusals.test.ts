@@ -220,6 +220,18 @@ const rows: ReadonlyArray<
     [`${server}, of tools beside a schema`, message, [{ _tag: "ToolsOrSchema" }]] as const
   ),
   [
+    "LiteLLM, of a model",
+    "litellm.UnsupportedParamsError: gpt-5 models (including gpt-5-codex) don't support temperature=0.5. Only temperature=1 is supported.",
+    [field("temperature")],
+    "None"
+  ],
+  [
+    "LiteLLM, of another server's words",
+    "litellm.BadRequestError: BedrockException - {\"message\":\"The model returned the following errors: temperature: Extra inputs are not permitted\"}. Received Model Group=m",
+    [field("temperature")]
+  ],
+  ["Moonshot, of a value", "invalid temperature: only 1 is allowed for this model", [field("temperature")]],
+  [
     "Cerebras, of strict tools",
     "Tools with mixed values for 'strict' are not allowed. Please set all tools to 'strict: true' or 'strict: false'",
     [{ _tag: "MixedStrict" }]
@@ -260,6 +272,19 @@ describe("the refusal of a server", () => {
       error: { message, type: "invalid_request_error", ...(param === undefined ? {} : { param }) }
     })
     assert.deepStrictEqual(facts.refused ?? [], parts)
+  })
+
+  it.each([
+    ["in JSON", {
+      error: { message: "Unsupported parameter: 'top_k' is not supported with this model.", param: "top_k" }
+    }],
+    ["of a server without an error object", { message: "top_k: Extra inputs are not permitted" }],
+    ["in words", "top_k: Extra inputs are not permitted"]
+  ])("is read from what a server repeats of another one: %s", (_, said) => {
+    const raw = typeof said === "string" ? said : JSON.stringify(said)
+    const facts = errorFacts({ error: { message: "Provider returned error", code: 400, metadata: { raw } } })
+    assert.deepStrictEqual(facts.refused, [field("top_k")])
+    assert.include(facts.message, "top_k")
   })
 
   it("says so by the details of FastAPI", () => {

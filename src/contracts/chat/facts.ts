@@ -12,6 +12,7 @@ export const chatLimits: Limits = {
   toolNames: wordLimit(64, "a-zA-Z0-9_-"),
   stopSequences: 4,
   texts: undefined,
+  pictures: [],
   exclusive: [],
   needsProperties: true,
   history: { joinsTurns: false, begins: "anyhow", uniqueIds: "in a turn", refusedTexts: "none" }

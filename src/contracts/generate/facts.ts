@@ -17,6 +17,7 @@ export const generateLimits: Limits = {
   toolNames: wordLimit(64, "a-zA-Z0-9_.:-", "a-zA-Z_"),
   stopSequences: 5,
   texts: 100,
+  pictures: [],
   exclusive: [],
   needsProperties: false,
   history: { joinsTurns: true, begins: "without a call", uniqueIds: "in a turn", refusedTexts: "empty" }

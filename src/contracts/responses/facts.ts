@@ -17,6 +17,7 @@ export const responsesLimits: Limits = {
   toolNames: wordLimit(64, "a-zA-Z0-9_-"),
   stopSequences: 0,
   texts: 0,
+  pictures: [],
   exclusive: [],
   needsProperties: true,
   history: { joinsTurns: true, begins: "anyhow", uniqueIds: "in all turns", refusedTexts: "none" }

@@ -64,6 +64,8 @@ export interface Limits {
   readonly stopSequences: number | undefined
   /** Texts in one request for embeddings at most; 0 where the contract has no embeddings; `undefined` for any number. */
   readonly texts: number | undefined
+  /** Media types of pictures that come as data; empty for all. */
+  readonly pictures: ReadonlyArray<string>
   /** Sampling parameters of which a request may have the first alone. */
   readonly exclusive: ReadonlyArray<readonly [sent: keyof Sampling, other: keyof Sampling]>
   /** A schema of arguments has a list of properties, if only an empty one. */

@@ -52,10 +52,7 @@ const rows: ReadonlyArray<Row> = [
   { words: /Validation error at #\/([\w/]+): Extra inputs/g, part: ({ 1: at = "" }) => field(at.replaceAll("/", ".")) },
   // Pydantic: vLLM, Anthropic, Bedrock, Fireworks.
   { words: /'loc': \('body', '(\w+)'\), 'msg': 'Extra inputs/g, part: first },
-  {
-    words: /^(?:The model returned the following errors: )?([\w.]+): Extra inputs are not permitted/g,
-    part: first
-  },
+  { words: /(?:^|[\s"])([\w.]+): Extra inputs are not permitted/g, part: first },
   { words: /Extra inputs are not permitted, field: '([\w.]+)'/g, part: first },
   { words: /^Extra inputs are not permitted$/g, part: (_, param) => field(param) },
   // Groq and Cerebras.
@@ -64,6 +61,7 @@ const rows: ReadonlyArray<Row> = [
   // xAI, llama.cpp, LiteLLM, serde and Go.
   { words: /Argument not supported on this model: (\w+)/g, part: first },
   { words: /Unsupported param: (\w+)/g, part: first },
+  { words: /\bdon't support (\w+)=/g, part: first },
   { words: /does not support parameters: \[([\w', ]{1,500})\]/g, part: all },
   { words: new RegExp(`unknown field ${quoted}([\\w.]+)${quoted}`, "g"), part: first },
   // Responses servers whose model seals nothing.
@@ -127,6 +125,8 @@ const rows: ReadonlyArray<Row> = [
       paths: ["generationConfig.thinkingConfig.thinkingLevel", "generationConfig.thinkingConfig.thinkingBudget"]
     })
   },
+  // Moonshot.
+  { words: /invalid (\w+): only [\w.]{1,20} is allowed for this model/g, part: first },
   // Values. OpenAI, pydantic (vLLM, Mistral), Groq.
   {
     words:
