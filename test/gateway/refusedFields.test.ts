@@ -1,6 +1,7 @@
 /** A server refuses in plain words what the gateway has written: the request is made once more without it, and the words are remembered. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
+import { formatTimestamp } from "../../src/domain/time.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { chunk as generated, streamed as generatedStream } from "../support/generateServer.ts"
 import { streamedMessage, textBlock } from "../support/messagesServer.ts"
@@ -245,7 +246,12 @@ describe("what the gateway wrote and a server refuses", () => {
     const { upstreams: [shown] } = await response.json() as {
       readonly upstreams: ReadonlyArray<{ readonly refusals: unknown }>
     }
-    assert.deepStrictEqual(shown?.refusals, [{ model: "upstream-chat", effect: "the limit of output is 8192 at most" }])
+    assert.deepStrictEqual(shown?.refusals, [{
+      model: "upstream-chat",
+      effect: "the limit of output is 8192 at most",
+      words: "valid range of max_tokens is [1, 8192]",
+      until: formatTimestamp(clock.currentTimeMillisUnsafe() + 3_600_000)
+    }])
   })
 
   it("is tried again after an hour, and at another model", async () => {
