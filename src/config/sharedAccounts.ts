@@ -4,12 +4,11 @@
 import * as Equal from "effect/Equal"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import { needsAccounts } from "../contracts/drivers.ts"
-import { splitAmount } from "../domain/decimal.ts"
 import { isUnnamed } from "../domain/upstreamNames.ts"
 import { isSameAccount } from "./Account.ts"
 import type { GatewayConfig, UpstreamConfig } from "./GatewayConfig.ts"
 import { settingsOf } from "./upstreams.ts"
-import { type KeyLimit, windowLetters } from "./windowLimit.ts"
+import { limitFields } from "./windowLimit.ts"
 
 /** Stands for the single account of an upstream that needs no accounts. */
 export const anonymousAccount = "anonymous"
@@ -20,15 +19,6 @@ export const anonymousKey = (upstream: string): string => isUnnamed(upstream) ? 
 /** Whether an upstream is another server, or is reached in another way: what is known of its accounts is forgotten. */
 const isRenewed = (next: UpstreamConfig, before: UpstreamConfig | undefined): boolean =>
   before !== undefined && next !== before && !Equal.equals(settingsOf(next), settingsOf(before))
-
-/** A limit as the scripts take it (`budgets.lua`). */
-export const limitFields = ({ cost, requests = -1, strict = false, tokens = -1, window }: KeyLimit) => [
-  windowLetters[window],
-  requests,
-  tokens,
-  ...(cost === undefined ? [-1, 0] : splitAmount(cost)),
-  strict ? 1 : 0
-]
 
 /** A pool as `configure` takes it (`configure.lua`); accounts are their names in the store. */
 export interface SharedPool {

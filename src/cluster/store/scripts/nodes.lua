@@ -81,7 +81,7 @@ local function drop(node)
   end
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
   -- The usage of its requests stays counted, because the upstream may have been called.
-  for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(string.match(held, '^%S+')) end
+  for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(cjson.decode(held).key) end
   call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node, K .. 'usage:spends:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)

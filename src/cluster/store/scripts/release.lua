@@ -21,7 +21,7 @@ local cooled = upstream_report_at(14, ticket)
 local told = {}
 if counts then
   load_budgets()
-  told = B.settle(ticket, counts == '1', tonumber(tokens), tonumber(units), tonumber(nanos))
+  told = B.settle(ticket, counts == '1', { tonumber(tokens), tonumber(units), tonumber(nanos) })
 end
 local was, account, p = close(me, ticket)
 if windows and was == 'granted' and account ~= '' then learn_quota(account, windows) end
