@@ -50,6 +50,9 @@ export interface RequestWords {
   readonly limitPath: (key: "maxTokens" | "maxCompletionTokens") => string
   /** The path of a sampling parameter; `name` is what most contracts call it. */
   readonly samplingPath: (key: keyof Sampling, name: string) => string
+  /** The paths of the choice among tools, and of the schema of the reply. */
+  readonly toolChoice: string
+  readonly schema: string
   /** The paths of fields that servers know by another name, by that name. */
   readonly paths: ReadonlyMap<string, string>
 }

@@ -5,6 +5,7 @@ import * as Result from "effect/Result"
 import type { FilePart, ImagePart, Part, TextPart } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { mergeFields, type VendorFields } from "../../domain/VendorFields.ts"
+import { pictureType } from "../shared/fileName.ts"
 
 /** A block of content, of a tool or of a message. */
 export type Block = { readonly [field: string]: Json }
@@ -32,11 +33,11 @@ export const asSent = (block: Block, vendorFields: VendorFields | undefined): Bl
 
 const textBlock = (text: string): Block => ({ type: "text", text })
 
-const imageBlock = ({ data, mediaType, url }: ImagePart): Block => ({
+const imageBlock = ({ data, mediaType, url }: Pick<ImagePart, "data" | "mediaType" | "url">): Block => ({
   type: "image",
   source: data === undefined
     ? { type: "url", url: url ?? "" }
-    : { type: "base64", media_type: mediaType ?? "image/png", data }
+    : { type: "base64", media_type: pictureType({ data, mediaType }), data }
 })
 
 const textTypes = /^text\/|[/+](?:json|xml|yaml|x-yaml|javascript|x-sh|toml|csv|markdown)\b/i
@@ -69,7 +70,7 @@ const documentSource = (part: FilePart): Block | undefined => {
 const fileBlock = (part: FilePart): Block => {
   const { data, kind, mediaType = "", name, url } = part
   if (data !== undefined && /^image\//i.test(mediaType)) {
-    return { type: "image", source: { type: "base64", media_type: mediaType, data } }
+    return imageBlock({ data, mediaType, url })
   }
   const source = documentSource(part)
   if (source === undefined) return textBlock(`[${kind} omitted: ${name ?? url ?? "no content"}]`)

@@ -4,12 +4,14 @@
  *
  * A client that speaks the server's contract gets its refusals, and its own fields stay: only what the gateway itself has added is left out.
  */
+import { commonWords } from "../../contracts/names.ts"
 import { EditedBody, withoutRefused } from "../../contracts/shared/editedBody.ts"
 import { refusingWords } from "../../contracts/shared/refusals.ts"
 import { keyOfPart, type RefusedPart } from "../../domain/refusedParts.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { type FamilyName, isWholeFor } from "../../domain/VendorFields.ts"
 import type { CompletionRequest } from "../Upstream.ts"
+import { type AcceptedConversation, acceptedConversation } from "./acceptedConversation.ts"
 import { knownFor } from "./LearnedModels.ts"
 
 /** Models that are remembered, and facts of each; one more takes the place of the oldest. */
@@ -33,6 +35,8 @@ const hasOwnWords = (message: string, body: string): boolean =>
 
 /** Fields that the gateway adds by itself. */
 const added: ReadonlySet<string> = new Set(["prompt_cache_key", "stream_options", "include"])
+
+const keepsMeaning: ReadonlySet<RefusedPart["_tag"]> = new Set(["ForcedCall", "ToolsOrSchema", "TooLong"])
 
 /** Whether a field may be left out of a request: not what its client has written in the server's own contract. */
 const mayDrop =
@@ -79,6 +83,17 @@ export class Refusals {
     return this.#models.has(model)
   }
 
+  /** The conversation of a request for a model, by what is known of it, and `more` that its own refusals have said. */
+  accepted(model: string, request: CompletionRequest, now: number, more: ReadonlyArray<Known>): AcceptedConversation {
+    const { client, conversation } = request
+    const parts = [...this.#of(model, now), ...more].map(({ part }) => part)
+    if (isWholeFor(conversation, this.#contract)) return acceptedConversation(conversation, [])
+    if (client !== this.#contract) return acceptedConversation(conversation, parts)
+    // Servers of the common contract have parts of it. What the gateway changes for them keeps its meaning.
+    const kept = this.#contract === commonWords ? parts.filter(({ _tag }) => keepsMeaning.has(_tag)) : []
+    return acceptedConversation(conversation, kept)
+  }
+
   /** The body of a request for a model, by what is known of it, and `more` that its own refusals have said. */
   fitted(
     model: string,
@@ -116,7 +131,10 @@ export class Refusals {
   /** Remembers what refusals have said in the server's words, once a request without it was answered. */
   learn(model: string, known: ReadonlyArray<Known>): void {
     const facts = this.#models.get(model) ?? new Map<string, Known>()
-    for (const each of known) if (each.isServers) put(facts, keyOfPart(each.part), each, mostOfModel)
+    for (const each of known) {
+      // Whether a model thinks differs from request to request.
+      if (each.isServers && each.part._tag !== "ForcedCall") put(facts, keyOfPart(each.part), each, mostOfModel)
+    }
     put(this.#models, model, facts, mostModels)
   }
 
@@ -126,8 +144,11 @@ export class Refusals {
     const sent = new EditedBody(body)
     for (const [key, { part }] of this.#models.get(model) ?? []) {
       const limit = part._tag === "TooLarge" ? sent.limit()?.[1] ?? 0 : 0
+      const text = part._tag === "TooLong" ? sent.get(part.path) : undefined
       const isSent = part._tag === "UnsupportedField"
         ? sent.placesOf(part.path).length > 0
+        : part._tag === "TooLong"
+        ? typeof text === "string" && text.length > part.most
         : part._tag === "TooLarge" && limit > part.most
       if (isSent) this.#models.get(model)?.delete(key)
     }
