@@ -180,7 +180,7 @@ describe("a pool that two nodes share", () => {
       works = true
       // The probe is due at once.
       const name = one.store.secrets.nameOf(first.lease.account ?? "")
-      yield* one.store.send("ZADD", "gw:{main}:untried", "1", name)
+      yield* one.store.send("ZADD", "gw:{main}:pool:default:untried", "1", name)
       const again = other.pool.describe([first.lease.identifier ?? ""])
       yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
       assert.isAbove(server.port, 0)
@@ -215,7 +215,12 @@ describe("a pool that two nodes share", () => {
       assert.isTrue(Exit.isFailure(yield* Effect.exit(first.lease.credential.token)))
       yield* first.free
       works = true
-      yield* one.store.send("ZADD", "gw:{main}:untried", "1", one.store.secrets.nameOf(first.lease.account ?? ""))
+      yield* one.store.send(
+        "ZADD",
+        "gw:{main}:pool:default:untried",
+        "1",
+        one.store.secrets.nameOf(first.lease.account ?? "")
+      )
       const again = one.pool.describe([first.lease.identifier ?? ""])
       yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
       assert.strictEqual(lost, 2)
@@ -236,7 +241,12 @@ describe("a pool that two nodes share", () => {
         assert.strictEqual((yield* pool.status).reason, "the upstream refuses its login")
       }
       // A due or running probe may end at any moment.
-      yield* one.store.send("ZADD", "gw:{main}:untried", "inf", one.store.secrets.nameOf(first.lease.account ?? ""))
+      yield* one.store.send(
+        "ZADD",
+        "gw:{main}:pool:default:untried",
+        "inf",
+        one.store.secrets.nameOf(first.lease.account ?? "")
+      )
       assert.strictEqual((yield* Effect.flip(hold(other.pool))).retryAfter, 1)
     }))
 

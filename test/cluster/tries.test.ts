@@ -8,6 +8,7 @@ import * as Scope from "effect/Scope"
 import { readFileSync } from "node:fs"
 import { poolScript, type Script, scripts } from "../../src/cluster/store/scripts.ts"
 import { connect, type RedisClient, redisServer } from "../support/redisServer.ts"
+import { claimOf, configOf, poolOf } from "./scripts.ts"
 
 const oracle = poolScript("oracle", readFileSync(new URL("./oracle.lua", import.meta.url), "utf8"))
 
@@ -22,22 +23,13 @@ describe("an account in a cluster", () => {
     return (reply as ReadonlyArray<unknown>).map(String)
   }
   const attach = (node: string, starts = "1") => run(scripts.attach, node, starts, "e", "e", "test", "0", "[]", "[]")
-  const configure = (disabled: ReadonlyArray<string>, node = "one", perAccount = "1") =>
+  const configure = (disabled: ReadonlyArray<string>, node = "one", per = 1) =>
     run(
       scripts.configure,
       node,
-      String(revision++),
-      String(revision),
-      "document",
-      perAccount,
-      "2",
-      "1",
-      "1",
-      "0",
-      "[]",
-      JSON.stringify(["a"]),
-      JSON.stringify(disabled)
+      configOf(++revision, { pools: [poolOf("default", ["a"], { per, global: 2, disabled })] })
     )
+  const anyAccount = JSON.stringify(claimOf([{ pool: "default", request: "A" }]))
   /** The probes assigned to a node that has received so many lines. */
   const triesAt = async (node: string, heard: number) =>
     (await run(scripts.beat, node, String(heard), "up", "0")).filter((line) => line.startsWith("due "))
@@ -89,9 +81,9 @@ describe("an account in a cluster", () => {
 
   it("with sessions to delete is not assigned to a node that cannot delete them", async () => {
     await run(oracle, "one", "restore", "a")
-    await configure([], "one", "2")
+    await configure([], "one", 2)
     const ask = async (ticket: string) => {
-      const [outcome] = await run(scripts.acquire, "one", ticket, "A", "1000", "", "chat")
+      const [outcome] = await run(scripts.acquire, "one", ticket, anyAccount)
       assert.strictEqual(outcome, "granted")
     }
     /** The outcome, and the account whose sessions this node must delete. */
@@ -108,7 +100,7 @@ describe("an account in a cluster", () => {
 
   it("with sessions to delete stays assigned to its node after a lost reply", async () => {
     await run(oracle, "one", "restore", "a")
-    assert.strictEqual((await run(scripts.acquire, "one", "used", "A", "1000", "", "chat"))[0], "granted")
+    assert.strictEqual((await run(scripts.acquire, "one", "used", anyAccount))[0], "granted")
     const release = async () =>
       (await run(scripts.release, "one", "used", "1", "a", "0", "ok", "", "", "", "", "")).slice(0, 2)
     assert.deepStrictEqual(await release(), ["granted", "a"])

@@ -14,10 +14,12 @@ const count = Schema.Number
 const listOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Union([Schema.Array(item), Schema.Record(Schema.String, Schema.Never)])
 
-const counts = {
+/** A pool; those that leave the configuration have leases still. */
+const StatusOfPool = Schema.Struct({
+  name: text,
+  leaving: Schema.Boolean,
   in_use: count,
   waiting: count,
-  per: count,
   global: count,
   queue: count,
   total: count,
@@ -30,24 +32,20 @@ const counts = {
   spent: Schema.optionalKey(count),
   used_of_budgets: Schema.optionalKey(text),
   available: Schema.optionalKey(listOf(text)),
-  used: Schema.optionalKey(listOf(text))
-}
-
-/** A pool, where several are configured. */
-const NamedStatus = Schema.Struct({
-  ...counts,
-  name: text,
-  enabled: Schema.Boolean,
-  skip: text,
+  used: Schema.optionalKey(listOf(text)),
   /** Milliseconds until the upstream is probed, and why it is cooled. */
   cooled: Schema.optionalKey(count),
   cause: Schema.optionalKey(text)
 })
-export type NamedStatus = typeof NamedStatus.Type
+export type StatusOfPool = typeof StatusOfPool.Type
 
 const PoolStatus = Schema.Struct({
-  ...counts,
   now: text,
+  /** The most slots in use of all pools. */
+  global: count,
+  /** Waiters, each once. */
+  waiting: count,
+  pools: listOf(StatusOfPool),
   /** Accounts in rotation whose last test failed; only with lists of accounts. */
   failed_tests: Schema.optionalKey(count),
   nodes: listOf(Schema.Struct({
@@ -60,10 +58,15 @@ const PoolStatus = Schema.Struct({
     in_use: count,
     waiting: count
   })),
-  waiters: listOf(Schema.Struct({ age: count, style: text, account: text })),
-  pools: Schema.optionalKey(listOf(NamedStatus))
+  waiters: listOf(Schema.Struct({ age: count, style: text, account: text }))
 })
 export type PoolStatus = typeof PoolStatus.Type
+
+type CountOfPool = "in_use" | "total" | "disabled" | "cooling" | "out" | "spare"
+
+/** A count over all pools. */
+export const countOf = ({ pools }: PoolStatus, name: CountOfPool): number =>
+  asList(pools).reduce((sum, pool) => sum + pool[name], 0)
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(PoolStatus))
 

@@ -13,11 +13,12 @@ import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { hash } from "node:crypto"
 import { Store } from "../../cluster/store/Store.ts"
+import type { ClaimTarget } from "../../cluster/store/StoreShape.ts"
 import { accountsNamed } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentNotices } from "../../config/Notices.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
-import { SharedRevision } from "../../config/SharedRevision.ts"
+import { SharedRevision } from "../../config/sharedConfig.ts"
 import { unknownRetryAfter } from "../../domain/classifyUpstreamFailure.ts"
 import { GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { isOfMaker } from "../../domain/makers.ts"
@@ -41,8 +42,9 @@ import {
   storeUnavailable
 } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
-import { type Claim, type ClaimTarget, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
+import { type Claim, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
 import {
+  countOf,
   noVerdict,
   type SharedFacts,
   sharesArgument,
@@ -222,7 +224,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         if (account.upstream !== upstream || found.length >= mostPreferred) continue
         const isSame = hash === maker.account
         if (!isSame && (isAccount || !isOfMaker(maker, { upstream, account: hash, organization }))) continue
-        const entry = [upstream, name, prefersTarget ? "1" : "0"] as const
+        const entry = [upstream, name, prefersTarget] as const
         // The account itself comes before the others of its organisation.
         if (isSame) found.splice(own, 0, entry)
         else found.push(entry)
@@ -237,7 +239,8 @@ const makeSharedCore = Effect.fnUntraced(function*(
   /** What a caller asks for; an error if no upstream can be asked. */
   const claimOf = (caller: Caller, options: LeaseOptions): Effect.Effect<Claim, GatewayError | NoGrant> =>
     Effect.suspend((): Effect.Effect<Claim, GatewayError | NoGrant> => {
-      const { avoid = new Set(), patience, spread = "order", stay, style = "", wait = 0 } = options
+      const { avoid = new Set(), memory, patience, spread = "order", stay, style = "", wait = 0 } = options
+      const sticky = options.sticky?.isContinued === true ? options.sticky : undefined
       const { account_table, request_timeouts } = config.now()
       const upstreams = upstreamsOf(caller, options, config.now())
       const budget = budgetOf(options)
@@ -253,9 +256,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
         hold: targets.length > 1 ? wait : 0,
         patience: patience ?? request_timeouts.queue * 1_000,
         style: style.replaceAll(/\s/g, ""),
-        sticky: options.sticky,
+        sticky: sticky?.keys.join(" ") ?? "",
+        stays: sticky?.prefersTarget ?? false,
         prefers: preferredBy(options),
-        memory: options.memory?.isContinued === true ? options.memory.key() : "",
+        thread: memory?.isContinued === true ? memory.key() : "",
         isServed: (pool) => isServed(pool, options)
       })
       if (caller._tag === "Direct") {
@@ -272,7 +276,6 @@ const makeSharedCore = Effect.fnUntraced(function*(
         if (name === undefined) return Effect.fail({ _tag: "Unknown" } as const)
         return Effect.succeed(claim([at(pinned, `P:${name}`)]))
       }
-      // The store may grant an anonymous account while the list is empty, even if the driver needs a credential.
       const able = upstreams.filter((name) => counts.has(name))
       if (able.length === 0) return Effect.fail({ _tag: "Unavailable" } as const)
       const avoided = Array.from(avoid, (key) => names.get(key)).filter((name) => name !== undefined).sort()
@@ -466,7 +469,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
           const args = verdictArguments(grant.account, grant.epoch, { health, retryAfter }, random)
           if (args !== noVerdict) taken.verdict = args
           // A failure of the account says nothing about the upstream, and neither does its success after one.
-          if (grant.coolings === undefined || (health !== undefined && fault === undefined)) return Effect.void
+          if (health !== undefined && fault === undefined) return Effect.void
           const hadEvent = taken.upstream[0] === "ok"
           // An event ends a row of failures, also if the reply breaks off later.
           if (hadEvent) return Effect.void
@@ -538,7 +541,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
     },
     watch: (pool) => (watch) => pollPool(pool, watch),
     metrics: Effect.map(view.status(false), (seen) => {
-      const { cooling = 0, out = 0, total = 0 } = seen ?? {}
+      const [cooling, out, total] = (["cooling", "out", "total"] as const).map((name) =>
+        seen === undefined ? 0 : countOf(seen, name)
+      ) as [number, number, number]
       return {
         inUse: claims.inUse(),
         waiting: claims.waiting(),

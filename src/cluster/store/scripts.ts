@@ -10,7 +10,7 @@ const text = (name: URL): string => readFileSync(name, "utf8")
 const pool = text(new URL("./scripts/pool.lua", import.meta.url))
 const windows = text(new URL("./scripts/windows.lua", import.meta.url))
 const queue = text(new URL("./scripts/queue.lua", import.meta.url))
-const multiPool = text(new URL("./scripts/multi_pool.lua", import.meta.url))
+const cooling = text(new URL("./scripts/cooling.lua", import.meta.url))
 const nodes = text(new URL("./scripts/nodes.lua", import.meta.url))
 const health = text(new URL("./scripts/health.lua", import.meta.url))
 const budgets = text(new URL("./scripts/budgets.lua", import.meta.url))
@@ -33,7 +33,7 @@ export const makeScript = (name: string, lua: string, patience = 0): Script => (
 
 /** A script on top of the pool's text; tests make their own. */
 export const poolScript = (name: string, own: string, patience?: number): Script =>
-  makeScript(name, [pool, queue, multiPool, nodes, health, windows, budgets, own].join("\n"), patience)
+  makeScript(name, [pool, queue, cooling, nodes, health, windows, budgets, own].join("\n"), patience)
 
 /** Timeout in milliseconds for a configuration with many accounts. */
 const documentPatience = 5_000

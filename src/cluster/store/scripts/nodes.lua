@@ -11,20 +11,15 @@ end
 
 -- Ends a lease or a waiter. Returns its kind, account and pool. Idempotent.
 local function close(node, ticket)
-  local record = S and S.record_of(node, ticket)
+  local record = record_of(node, ticket)
   if record then
-    S.leave_all(record)
-    return 'waiting'
-  end
-  local waits = call('HGET', K .. 'tickets:' .. node, ticket)
-  if waits then
-    leave(node, ticket, string.match(waits, '(%S+)$'))
+    leave_all(record)
     return 'waiting'
   end
   local p, account = lease_of(node, ticket)
   if p == nil then return 'unknown' end
-  call('HDEL', K .. (p == default and 'leases:' or 'held:') .. node, ticket)
-  p.in_use, p.counts = p.in_use - 1, true
+  call('HDEL', K .. 'leases:' .. node, ticket)
+  p.in_use, p.changed = p.in_use - 1, true
   if account == '' then
     p.direct_in_use = p.direct_in_use - 1
   else
@@ -33,10 +28,10 @@ local function close(node, ticket)
     if is_member(p, account) then place(p, account) elseif used(p, account) == 0 then forget(p, account) end
   end
   if p.probe and p.probe == node .. '|' .. ticket then
-    p.probe, p.chilled = nil, true
-    S.refresh(p)
+    p.probe, p.changed = nil, true
+    refresh(p)
   end
-  if p.leaving then S.forget_pool(p) end
+  forget_pool(p)
   return 'granted', account, p
 end
 
@@ -47,7 +42,7 @@ end
 
 -- Ends all claims of a node, or those that it does not have: waiters, then leases.
 local function close_all(node, has)
-  for _, kind in ipairs(S and { 'several:', 'tickets:', 'leases:', 'held:' } or { 'tickets:', 'leases:' }) do
+  for _, kind in ipairs({ 'tickets:', 'leases:' }) do
     for _, ticket in ipairs(call('HKEYS', K .. kind .. node)) do
       if not has[ticket] then close(node, ticket) end
     end
@@ -55,11 +50,7 @@ local function close_all(node, has)
 end
 
 -- How many leases and waiters a node has.
-local function claims_of(node)
-  local leases, waiters = call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node)
-  if not multi_pool then return leases, waiters end
-  return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node)
-end
+local function claims_of(node) return call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node) end
 
 -- A node has brought back what it holds, or is gone. The last one ends the quiet period.
 local function has_returned(node)
@@ -90,7 +81,7 @@ local function drop(node)
   end
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
   -- The usage of its requests stays counted, because the upstream may have been called.
-  for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(string.match(held, '^%S+')) end
+  for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(cjson.decode(held).key) end
   call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node, K .. 'usage:spends:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
@@ -113,17 +104,14 @@ local function reap()
     -- Requests that arrived meanwhile may have no account to wait for.
     for _, p in ipairs(revision == '0' and {} or pools) do
       refuse_shared(p)
-      for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+      refuse_all_pinned(p)
     end
   end
-  if multi_pool then
-    for _, p in ipairs(pools) do
-      if p.probe and not call('ZSCORE', K .. 'nodes', string.match(p.probe, '^(.*)|')) then
-        p.probe, p.chilled = nil, true
-      end
-      S.refresh(p)
-      serve()
+  for _, p in ipairs(pools) do
+    if p.probe and not call('ZSCORE', K .. 'nodes', string.match(p.probe, '^(.*)|')) then
+      p.probe, p.changed = nil, true
     end
+    if refresh(p) then serve() end
   end
   serve()
 end

@@ -3,6 +3,215 @@
 
 local function refusal(reason, till) return { reason, int(till and till - now or 0) } end
 
+-- The refusal of two pools: the one that says when to come back, and the earlier time.
+local function sooner_retry(one, one_till, other, other_till)
+  if one == nil then return other, other_till end
+  if one ~= 'Cooling' then
+    if other == 'Cooling' then return other, other_till end
+    return one, one_till
+  end
+  if other == 'Cooling' and other_till < one_till then return other, other_till end
+  return one, one_till
+end
+
+local function is_place(target) return target.state == 'placed' or target.state == 'parked' end
+
+-- The target of a waiter in a pool; nil without one.
+local function target_at(record, p)
+  for _, target in ipairs(record.targets) do
+    if target.pool == p.name then return target end
+  end
+  return nil
+end
+
+local function has_places(record)
+  for _, target in ipairs(record.targets) do
+    if is_place(target) then return true end
+  end
+  return false
+end
+
+local function join_place(record, target)
+  local p = by_name[target.pool]
+  target.state = 'placed'
+  if #record.targets > 1 then call('ZADD', p.k .. 'several', record.number, record.id) end
+  enter(p, record.node, record.ticket, target.request, record.number)
+  touch(record)
+end
+
+local function leave_place(record, target)
+  local p = by_name[target.pool]
+  -- A parked one is in no line.
+  quit(p, record.node, record.ticket, target.request)
+  target.state = 'gone'
+  call('ZREM', p.k .. 'several', record.id)
+  touch(record)
+end
+
+local function end_record(record)
+  record.ended = true
+  call('ZREM', K .. 'queue', record.id)
+  touch(record)
+end
+
+-- Takes a waiter out of every queue.
+local function leave_all(record)
+  for _, target in ipairs(record.targets) do
+    if is_place(target) then leave_place(record, target) end
+  end
+  end_record(record)
+end
+
+local settle
+
+-- Ends the hold of a waiter at its first pool: it takes its other places, by its arrival.
+local function widen(record)
+  if not record.holding then return end
+  record.holding = false
+  for _, target in ipairs(record.targets) do
+    if target.state == 'later' then
+      target.state = 'gone'
+      local p = by_name[target.pool]
+      local reason, till = 'Unavailable', nil
+      if p then reason, till = hopeless(p, target.request, record.deadline) end
+      if reason then
+        record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
+      elseif has_place(p, target.request) then
+        join_place(record, target)
+      end
+    end
+  end
+  touch(record)
+  settle(record)
+end
+
+local function notify_refusal(node, ticket, reason, till)
+  notify(node, 'refuse ' .. ticket .. ' ' .. table.concat(refusal(reason, till), ' '))
+end
+
+local function notify_grant(node, ticket, p, account, fence)
+  notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant_of(p, node, ticket, account or '', fence), ' '))
+end
+
+-- Gives up a place. The last one of a waiter refuses it, unless it takes its other places.
+local function give_up(record, target, reason, till)
+  record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
+  widen(record)
+  leave_place(record, target)
+  if has_places(record) then return settle(record) end
+  end_record(record)
+  notify_refusal(record.node, record.ticket, record.lost, record.lost_till)
+end
+
+-- Parks the places of a waiter in skipped pools while it has a place in another one.
+settle = function(record)
+  local has_other = false
+  for _, target in ipairs(record.targets) do
+    if is_place(target) and by_name[target.pool].skip ~= 'yes' then has_other = true end
+  end
+  for _, target in ipairs(record.targets) do
+    local p, line = by_name[target.pool], line_of(target.request, record.node)
+    local parks = has_other and p and p.skip == 'yes'
+    if target.state == 'placed' and parks then
+      call('ZREM', p.k .. 'line:' .. line, record.ticket)
+      place_line(p, line, target.request)
+      target.state = 'parked'
+      touch(record)
+    elseif target.state == 'parked' and not parks then
+      local reason, till = hopeless(p, target.request, record.deadline)
+      if reason then return give_up(record, target, reason, till) end
+      call('ZADD', p.k .. 'line:' .. line, record.number, record.ticket)
+      place_line(p, line, target.request)
+      target.state = 'placed'
+      touch(record)
+    end
+  end
+end
+
+-- The targets of a request that may serve it before a deadline, and the refusal of the others, if there is one. During the quiet period of an empty store
+-- all may, because returning nodes bring their leases, and the accounts may not be restored yet.
+local function able_of(targets, deadline)
+  local able, reason, till = {}, nil, nil
+  for _, target in ipairs(targets) do
+    local p = quiet > now and pool_named(target.pool) or configured(target.pool)
+    local why, when
+    if p and quiet <= now then why, when = hopeless(p, target.request, deadline) end
+    if why then
+      reason, till = sooner_retry(reason, till, why, when)
+    elseif p then
+      able[#able + 1] = target
+    end
+  end
+  return able, reason, till
+end
+
+-- Lets a request of this node wait at targets: at the first one alone if it `holds`. `claim` has its style and spread. With `everywhere` the
+-- length of the queues counts no more. Returns the record; nil without a place.
+local function join(ticket, claim, targets, number, since, deadline, holds, everywhere)
+  local record = {
+    id = me .. '|' .. ticket, node = me, ticket = ticket, number = number, deadline = deadline, since = since,
+    style = claim.style, spread = claim.spread, holding = holds, targets = targets
+  }
+  records[record.id] = record
+  for i, target in ipairs(targets) do
+    if holds and i > 1 then
+      target.state = 'later'
+    elseif everywhere or has_place(by_name[target.pool], target.request) then
+      join_place(record, target)
+    else
+      target.state = 'gone'
+    end
+  end
+  if not has_places(record) then
+    records[record.id] = false
+    return nil
+  end
+  call('ZADD', K .. 'queue', number, record.id)
+  touch(record)
+  settle(record)
+  return record
+end
+
+-- Calls `f` with the waiters that have a place in a pool and other targets, in the order of arrival.
+local function each_record(p, f)
+  for _, id in ipairs(call('ZRANGE', p.k .. 'several', 0, -1)) do
+    local node, ticket = string.match(id, '^(.*)|(.*)$')
+    local record = record_of(node, ticket)
+    if record then f(record) end
+  end
+end
+
+-- Leaves a pool out, or takes it in again. Costs O(log n) for each waiter that has a place in it and another one.
+local function set_skip(p, skip)
+  p.skip, p.changed = skip, true
+  if skip == 'yes' then each_record(p, widen) end
+  each_record(p, settle)
+end
+
+-- The pool that serves a request now, with its account and what the request may use of budgets there; nil if it must wait. Skipped pools
+-- count only if no other one has a slot or a place in its queue.
+local function choose(targets, spread)
+  if all_in_use() >= total then return nil end
+  local slots, has_other = {}, false
+  for i, target in ipairs(targets) do
+    local p = by_name[target.pool]
+    local can, account = can_serve(p, target.request)
+    slots[i] = can and { pool = p, account = account, share = target.share } or false
+    if p.skip ~= 'yes' and (can or has_place(p, target.request)) then has_other = true end
+  end
+  local best, share = nil, -INF
+  for _, slot in ipairs(slots) do
+    local p = slot and slot.pool
+    if p and not (has_other and p.skip == 'yes') then
+      if spread == 'order' then return slot end
+      local all = math.min(p.global, in_rotation(p) * p.per)
+      local free = all == 0 and 0 or (all - p.in_use) / all
+      if free > share then best, share = slot, free end
+    end
+  end
+  return best
+end
+
 -- Gives a slot; the first one after the time of a cooling probes the upstream. `share` is what the request may use of budgets, if there are
 -- any. Returns the fence.
 local try_stated, refuse_tried
@@ -16,7 +225,7 @@ local function give(p, node, ticket, account, share)
   if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
   if p.skip == 'probe' then
     p.probe = node .. '|' .. ticket
-    S.set_skip(p, 'yes')
+    set_skip(p, 'yes')
   end
   return int(given)
 end
@@ -34,33 +243,16 @@ local function serve()
       end
     end
     if p == nil then break end
-    local lease_request, node = string.match(line, '^(.*)|(.*)$')
+    local _, node = string.match(line, '^(.*)|(.*)$')
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
-    local record = S and S.record_of(node, ticket)
-    local share
-    if record then
-      local placed = {}
-      for _, target in ipairs(record.targets) do
-        if target[3] == 'placed' then placed[#placed + 1] = target end
-      end
-      p, account = unpack(S.choose(placed, record.spread) or { p, account })
-      for _, target in ipairs(placed) do
-        if target[1] == p.name then share = target[4] end
-      end
-      S.leave_all(record)
-    elseif p == default then
-      leave(node, ticket, lease_request)
-    elseif call('ZSCORE', p.k .. 'line:' .. line, ticket) then
-      -- A place without a waiter.
-      quit(p, node, ticket, lease_request)
-      p = nil
-    else
-      p = nil
+    local record = record_of(node, ticket)
+    local placed = {}
+    for _, target in ipairs(record.targets) do
+      if target.state == 'placed' then placed[#placed + 1] = target end
     end
-    if p then
-      local fence = give(p, node, ticket, account, share)
-      notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant_of(p, node, ticket, account or '', fence), ' '))
-    end
+    local slot = choose(placed, record.spread) or { pool = p, account = account, share = target_at(record, p).share }
+    leave_all(record)
+    notify_grant(node, ticket, slot.pool, slot.account, give(slot.pool, node, ticket, slot.account, slot.share))
   end
   refuse_tried()
 end
@@ -71,26 +263,10 @@ local function refuse(p, line)
   while true do
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     if ticket == nil then return end
-    local record = S and S.record_of(node, ticket)
-    local waits = not record and call('HGET', K .. 'tickets:' .. node, ticket)
-    if record then
-      local reason, till = hopeless(p, lease_request, record.deadline)
-      if reason == nil then return end
-      for _, target in ipairs(record.targets) do
-        if target[1] == p.name then
-          S.give_up(record, target, reason, till)
-          break
-        end
-      end
-    elseif waits and p == default then
-      local reason, till = hopeless(p, lease_request, tonumber(string.match(waits, '^%S+ (%S+)')))
-      if reason == nil then return end
-      leave(node, ticket, lease_request)
-      notify(node, 'refuse ' .. ticket .. ' ' .. table.concat(refusal(reason, till), ' '))
-    else
-      -- A place without a waiter.
-      quit(p, node, ticket, lease_request)
-    end
+    local record = record_of(node, ticket)
+    local reason, till = hopeless(p, lease_request, record.deadline)
+    if reason == nil then return end
+    give_up(record, target_at(record, p), reason, till)
   end
 end
 
@@ -99,13 +275,28 @@ local function refuse_pinned(p, account)
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do refuse(p, line_of('P:' .. account, node)) end
 end
 
+local function refuse_all_pinned(p)
+  for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+end
+
+-- Refuses the waiters for any account of a pool that cannot be served in time, and their places while the pool is skipped.
 local function refuse_shared(p)
   if p.waiting == 0 or (p.open and p.spent == 0 and in_rotation(p) > 0) then return end
-  if S then S.each_record(p, S.widen) end
+  each_record(p, widen)
   for _, line in ipairs(call('ZRANGE', p.k .. 'lines', 0, -1)) do
     if string.sub(line, 1, 1) == 'A' then refuse(p, line) end
   end
-  if S then S.refuse_parked(p) end
+  each_record(p, function(record)
+    local target = target_at(record, p)
+    local reason, till = hopeless(p, target.request, record.deadline)
+    if reason and target.state == 'parked' then give_up(record, target, reason, till) end
+  end)
+end
+
+-- Refuses every waiter of a pool that has closed.
+local function refuse_all(p)
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do refuse(p, line_of('D', node)) end
+  refuse_all_pinned(p)
 end
 
 -- Sets the state of an account apart from its budgets; what follows of both counts.
@@ -206,23 +397,24 @@ end
 -- must follow.
 local function spend_all(p, till)
   if p.spent == till then return end
-  p.spent = till
-  call('HSET', p.k .. 'sum', 'spent', int(till))
-  for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+  p.spent, p.changed = till, true
+  refuse_all_pinned(p)
   refuse_shared(p)
 end
 
 -- Returns accounts to rotation whose cooling period has ended.
 local function warm()
   for _, p in ipairs(pools) do
-    if p.spent > 0 and p.spent <= now then spend_all(p, 0) end
+    local changes = p.spent > 0 and p.spent <= now
+    if changes then spend_all(p, 0) end
     while true do
       local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
       if first[1] == nil or tonumber(first[2]) > now then break end
       if budgeted then call('HDEL', p.k .. 'spent', first[1]) end
       set_state(p, first[1], 'ready', 0)
+      changes = true
     end
-    if multi_pool then serve() end
+    if changes then serve() end
   end
 end
 

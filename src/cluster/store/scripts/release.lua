@@ -1,4 +1,4 @@
--- Ends a lease or a waiter, with a health report (`health.lua`) and, if several pools are configured, one about the upstream
+-- Ends a lease or a waiter, with a health report (`health.lua`) and one about the upstream
 -- (`cooling.lua`). `unclean` is `1` if sessions were created that must be deleted once no node has a lease on the account; the
 -- reply then assigns the deletion to this node. If it is empty, this node cannot delete and leaves that to the next lease. A
 -- report about the upstream adds the delay of the cooling that it begins, `back` or nothing to the reply. Behind these, `quota` and the
@@ -17,11 +17,11 @@ reap()
 if not is_attached() then return finish({ 'lost' }) end
 local ticket, unclean = ARGV[4], ARGV[5]
 local seen = report_at(6)
-local cooled = S and S.upstream_report_at(14, ticket)
+local cooled = upstream_report_at(14, ticket)
 local told = {}
 if counts then
   load_budgets()
-  told = B.settle(ticket, counts == '1', tonumber(tokens), tonumber(units), tonumber(nanos))
+  told = B.settle(ticket, counts == '1', { tonumber(tokens), tonumber(units), tonumber(nanos) })
 end
 local was, account, p = close(me, ticket)
 if windows and was == 'granted' and account ~= '' then learn_quota(account, windows) end
