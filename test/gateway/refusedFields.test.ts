@@ -594,3 +594,66 @@ describe("tools with a promise of strict arguments", () => {
     assert.lengthOf(server.requests, 2)
   })
 })
+
+describe("a server without schemas", () => {
+  it.each(
+    [
+      ["a schema", "openai", "This response_format type is unavailable now", "response_format"],
+      ["a schema of messages", "messages", "output_config.format: Extra inputs are not permitted", "output_config"]
+    ] as const
+  )("gets a tool that the model has to call: %s", async (_, driver, message, field) => {
+    await start(driver, () => undefined)
+    const input = { city: "Paris" }
+    server.answer(({ body }) =>
+      body[field] !== undefined
+        ? json(400, { error: { message, type: "invalid_request_error" } })
+        : driver === "openai"
+        ? eitherServers.openai.calls("reply")
+        : streamedMessage([{ type: "tool_use", id: "toolu_1", name: "reply", input }])
+    )
+    for (const way of ["whole", "streamed"] as const) {
+      const reply = await styleClients(gateway.url).responses[way]({ content: "Which city?", schema: city })
+      assert.deepStrictEqual((reply as Got).blocks, [{ _tag: "Text", text: JSON.stringify(input) }])
+    }
+    assert.lengthOf(server.requests, 3)
+    assert.include(JSON.stringify(sent().at(-1)?.["tool_choice"]), "reply")
+  })
+})
+
+describe("a model whose prompt takes turns by a template", () => {
+  type Turns = ReadonlyArray<{ readonly role: string; readonly content: string }>
+  const hasTwo = (turns: Turns) => turns.some(({ role }, i) => role === turns[i - 1]?.role)
+
+  it.each(
+    [
+      ["chat", {
+        messages: [{ role: "system", content: "Rules" }, { role: "user", content: "a" }, { role: "user", content: "b" }]
+      }],
+      ["messages", { system: "Rules", messages: [{ role: "user", content: "a" }, { role: "user", content: "b" }] }],
+      ["responses", {
+        instructions: "Rules",
+        input: [{ role: "user", content: "a" }, { role: "developer", content: "b" }]
+      }]
+    ] as const
+  )("gets one turn for those in a row, and the system prompt in it: %s", async (style, fields) => {
+    await start(
+      "openai",
+      ({ messages }) =>
+        hasTwo((messages as Turns).map((turn) => turn.role === "system" ? { ...turn, role: "user" } : turn))
+          ? (messages as Turns)[0]!.role === "system" && !hasTwo(messages as Turns)
+            ? "System role not supported"
+            : "Conversation roles must alternate user/assistant/user/assistant/..."
+          : undefined
+    )
+    for (const stream of [false, true]) {
+      const { ignored, status, text } = await ask(style, fields, stream)
+      assert.strictEqual(status, 200, text)
+      assert.strictEqual(ignored, "sent.system")
+    }
+    const [turn, ...others] = sent().at(-1)!["messages"] as Turns
+    assert.deepStrictEqual(others, [])
+    assert.match(JSON.stringify(turn), /"user".*Rules.*a.*b/)
+    // Each refusal once, and the second request once.
+    assert.lengthOf(server.requests, style === "responses" ? 3 : 4)
+  })
+})

@@ -31,7 +31,14 @@ const hasOwnWords = (message: string, body: string): boolean =>
 /** Fields that the gateway adds by itself. */
 const added: ReadonlySet<string> = new Set(["prompt_cache_key", "stream_options", "include"])
 
-const keepsMeaning: ReadonlySet<RefusedPart["_tag"]> = new Set(["ForcedCall", "ToolsOrSchema", "TooLong"])
+const keepsMeaning: ReadonlySet<RefusedPart["_tag"]> = new Set([
+  "ForcedCall",
+  "ToolsOrSchema",
+  "NoSchema",
+  "AlternateTurns",
+  "NoSystem",
+  "TooLong"
+])
 
 /** Whether a field may be left out of a request: not what its client has written in the server's own contract. */
 const mayDrop =
