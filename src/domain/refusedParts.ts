@@ -18,7 +18,7 @@ export const RefusedPart = Schema.Union([
   Schema.TaggedStruct("ForcedCall", {}),
   /** The model takes tools or a schema of its reply, of which a request has one. */
   Schema.TaggedStruct("ToolsOrSchema", {}),
-  /** The model takes no schema of its reply, or not of the kind that was asked for. */
+  /** The model takes no schema of its reply. It may take JSON without one. */
   Schema.TaggedStruct("NoSchema", {}),
   /** The model's prompt has turns of the user and of the assistant in turn, or no turn of the system. */
   Schema.TaggedStruct("AlternateTurns", {}),

@@ -236,7 +236,9 @@ const rows: ReadonlyArray<
   ]],
   ["vLLM, of a forced call", "tool_choice = \"required\" is not supported!", [forced]],
   ["DeepSeek, of a schema", "This response_format type is unavailable now", [{ _tag: "NoSchema" }]],
-  ["LM Studio, of an object", "'response_format.type' must be 'json_schema' or 'text'", [{ _tag: "NoSchema" }]],
+  ["LM Studio, of an object", "'response_format.type' must be 'json_schema' or 'text'", [
+    value("response_format.type", "json_schema", "text")
+  ]],
   ["Groq, of a schema", "This model does not support response format `json_schema`. See supported models", [
     { _tag: "NoSchema" }
   ]],

@@ -620,6 +620,50 @@ describe("a server without schemas", () => {
   })
 })
 
+describe("what one request is refused", () => {
+  it("leaves JSON without a schema as it is where a model takes no schema", async () => {
+    await start(
+      "openai",
+      ({ response_format }) =>
+        JSON.stringify(response_format ?? {}).includes("json_schema")
+          ? "This response_format type is unavailable now"
+          : undefined
+    )
+    await ask("responses", { text: { format: { type: "json_schema", name: "reply", schema: city } } })
+    await ask("responses", { text: { format: { type: "json_object" } } })
+    assert.deepStrictEqual(sent().at(-1)?.["response_format"], { type: "json_object" })
+  })
+
+  it("leaves a schema as it is where a model takes no JSON without one, which gets the schema of any object", async () => {
+    await start(
+      "openai",
+      ({ response_format }) =>
+        JSON.stringify(response_format ?? {}).includes("json_object")
+          ? "'response_format.type' must be 'json_schema' or 'text'"
+          : undefined
+    )
+    assert.strictEqual((await ask("responses", { text: { format: { type: "json_object" } } })).status, 200)
+    await ask("responses", { text: { format: { type: "json_schema", name: "reply", schema: city } } })
+    const formats = sent().slice(1).map(({ response_format }) => response_format)
+    assert.include(JSON.stringify(formats[0]), `"schema":{"type":"object","properties":{},"additionalProperties":true}`)
+    assert.include(JSON.stringify(formats[1]), JSON.stringify(city))
+  })
+
+  it("leaves strict tools as they are where a model takes no mixed ones", async () => {
+    await start(
+      "openai",
+      (body) =>
+        new Set(declared(body).map((tool) => Reflect.get(tool, "strict"))).size > 1
+          ? "Tools with mixed values for 'strict' are not allowed."
+          : undefined
+    )
+    const tool = (name: string, strict: boolean) => ({ type: "function", name, parameters: city, strict })
+    await ask("responses", { tools: [tool("a", true), tool("b", false)] })
+    await ask("responses", { tools: [tool("a", true), tool("b", true)] })
+    assert.deepStrictEqual(declared(sent().at(-1)!).map((each) => Reflect.get(each, "strict")), [true, true])
+  })
+})
+
 describe("a model whose prompt takes turns by a template", () => {
   type Turns = ReadonlyArray<{ readonly role: string; readonly content: string }>
   const hasTwo = (turns: Turns) => turns.some(({ role }, i) => role === turns[i - 1]?.role)

@@ -201,10 +201,14 @@ const rows: ReadonlyArray<Row> = [
       /(?:json mode|response_format`? json_\w+) cannot be combined with tool|(?:Function calling|Tool use)(?: \(\w+ mode\))? with a response mime type|instead of populating 'response_mime_type'|"tools" is incompatible with "response_format"|cannot specify response format and function call|custom grammar constraints with tools|only use one kind of (?:structured outputs|guided decoding)/gi,
     part: () => ({ _tag: "ToolsOrSchema" })
   },
-  // Schemas. DeepSeek, LM Studio, Groq, Bedrock.
+  // Schemas. LM Studio, DeepSeek, Groq, Bedrock.
+  {
+    words: /'response_format\.type' must be ([^.]{1,100})/g,
+    part: ({ 1: allowed = "" }) => value("response_format.type", allowed)
+  },
   {
     words:
-      /This response_format type is unavailable|'response_format\.type' must be|does not support response format `json_\w+`|(?<![\w.])(?:output_format|output_config\.format): Extra inputs/g,
+      /This response_format type is unavailable|does not support response format `json_\w+`|(?<![\w.])(?:output_format|output_config\.format): Extra inputs/g,
     part: () => ({ _tag: "NoSchema" })
   },
   // Templates of prompts: vLLM, llama.cpp, TGI.

@@ -2,7 +2,7 @@
  * The conversation that a model takes in place of one whose parts its server has refused, where the server's body alone cannot tell how: forced
  * calls, a schema beside tools, names and ids. The reply comes back in the caller's terms.
  */
-import { toolChoices } from "../../contracts/shared/conversation.ts"
+import { jsonSchemaOutput, toolChoices } from "../../contracts/shared/conversation.ts"
 import { type WordLimit, wordLimit } from "../../contracts/shared/limits.ts"
 import { withProperties } from "../../contracts/shared/schemas.ts"
 import { withAcceptedTools } from "../../contracts/shared/validHistory.ts"
@@ -111,7 +111,7 @@ class Accepting {
   /** Makes the schema a tool that the model has to call, or leaves it out where it has to call another one anyway. */
   withTool(isAlways: boolean): void {
     const { output, toolChoice, tools } = this.conversation
-    if (output === undefined || (tools.length === 0 && !isAlways)) return
+    if (output === undefined || (isAlways ? output._tag === "JsonObject" : tools.length === 0)) return
     const tool = toolOf(output, tools)
     if (isForced(toolChoice)) this.conversation = { ...this.conversation, output: undefined }
     else if (tool === undefined) return
@@ -148,10 +148,16 @@ class Accepting {
     this.conversation = { ...this.conversation, turns: joined(ordered) }
   }
 
-  /** Asks for strict arguments of no tool, in the word that the server takes. */
-  withoutStrict(strict: false | undefined): void {
+  /** Asks for any object by a schema. */
+  withSchema(): void {
+    if (this.conversation.output?._tag !== "JsonObject") return
+    this.conversation = { ...this.conversation, output: jsonSchemaOutput({ schema: anyObject }) }
+  }
+
+  /** Asks for strict arguments of no tool, in the word that the server takes; of tools that are mixed alone, if it takes both. */
+  withoutStrict(strict: false | undefined, isMixed: boolean): void {
     const { tools } = this.conversation
-    if (tools.every((tool) => tool.strict === strict)) return
+    if (tools.every((tool) => tool.strict === (isMixed ? tools[0]?.strict : strict))) return
     if (tools.some((tool) => tool.strict === true)) this.changed.push("tools.strict")
     this.conversation = { ...this.conversation, tools: tools.map((tool) => ({ ...tool, strict })) }
   }
@@ -178,11 +184,14 @@ export const acceptedConversation = (
   const accepting = new Accepting(conversation)
   for (const part of parts) {
     if (part._tag === "ToolsOrSchema" || part._tag === "NoSchema") accepting.withTool(part._tag === "NoSchema")
-    else if (part._tag === "NoSystem") accepting.withoutSystem()
+    else if (part._tag === "UnsupportedValue" && part.path === "response_format.type") {
+      if (part.allowed.includes("json_schema")) accepting.withSchema()
+    } else if (part._tag === "NoSystem") accepting.withoutSystem()
     else if (part._tag === "AlternateTurns") accepting.inTurn()
-    else if (part._tag === "MixedStrict") accepting.withoutStrict(false)
-    else if (part._tag === "UnsupportedField" && strictOfTools.test(part.path)) accepting.withoutStrict(undefined)
-    else if (part._tag === "TooLong") accepting.shorten(part.path, part.most)
+    else if (part._tag === "MixedStrict") accepting.withoutStrict(false, true)
+    else if (part._tag === "UnsupportedField" && strictOfTools.test(part.path)) {
+      accepting.withoutStrict(undefined, false)
+    } else if (part._tag === "TooLong") accepting.shorten(part.path, part.most)
   }
   // A schema that has become a tool is asked for in words too.
   if (parts.some(({ _tag }) => _tag === "ForcedCall")) accepting.withoutForce()
