@@ -9,7 +9,7 @@ import { follow } from "./followDecision.ts"
 import { decisionCase } from "./naiveDecision.ts"
 
 describe("the decision of the pool", () => {
-  it("is that of lists of accounts, waiters and tries in each generated request, and so is each sentence of a refusal", async () => {
+  it("equals a decision by plain lists for each generated request, down to the sentence of a refusal", async () => {
     let decided = 0
     const numRuns = runs(1_500)
     await fc.assert(

@@ -60,6 +60,7 @@ const configOf = (upstreams: ReadonlyArray<NaiveUpstream>): RawConfig => ({
 /** What a try reserves, and the tokens that it has used. */
 class Spending implements LeaseBudget {
   tokensUsed = 0
+  isStrict = false
   readonly #tokens: number
 
   constructor(tokens: number) {
@@ -87,15 +88,11 @@ interface Asking {
 
 /** An outcome as far as it is compared with the expected one. */
 const textOf = (outcome: Outcome, expected: Outcome): string => {
-  if (outcome._tag === "Granted") return `granted ${outcome.account}`
+  if (outcome._tag === "Granted") return `granted ${outcome.account} for ${outcome.model}`
   if (outcome._tag === "Waiting") return "waiting"
   const isTimed = expected._tag === "Refused" && expected.seconds !== undefined
   return `refused: ${outcome.message} ${isTimed ? outcome.seconds : ""}`
 }
-
-const isLimited = ({ steps, upstreams }: NaiveCase) =>
-  steps.some(({ _tag }) => _tag === "Pause") ||
-  upstreams.some(({ budgets, own }) => budgets.length > 0 || own.some((each) => each.length > 0))
 
 /** Everything that needs no time has happened. */
 const settled = Effect.forEach(Array.from({ length: 12 }), () => Effect.yieldNow, { discard: true })
@@ -120,7 +117,6 @@ export const follow = (one: NaiveCase) => {
     const numbers = new Map(naive.accounts.map(({ id }) => [keyOf(id), id]))
     const asked: Array<Asking> = []
     let decided = 0
-    let hasContested = false
 
     const ask = Effect.fnUntraced(function*(step: NaiveAsk) {
       const budget = new Spending(step.tokens)
@@ -153,7 +149,7 @@ export const follow = (one: NaiveCase) => {
           onSuccess: (lease) =>
             Effect.sync(() => {
               asking.lease = lease
-              asking.outcome = { _tag: "Granted", account: numbers.get(lease.account!)!, model: "" }
+              asking.outcome = { _tag: "Granted", account: numbers.get(lease.account!)!, model: lease.target!.model }
             })
         })
       )
@@ -163,15 +159,9 @@ export const follow = (one: NaiveCase) => {
 
     for (const step of steps) {
       if (step._tag === "Ask") {
-        // A pool that grants an account and takes it back leaves waiters and the rotation in a state of its own.
-        const given = isLimited(one) ? { ...step, patience: 0 } : step
-        hasContested ||= naive.isContested(given)
         decided++
-        if (hasContested) naive.follow(given, (yield* ask(given)).outcome)
-        else {
-          naive.ask(given)
-          yield* ask(given)
-        }
+        naive.ask(step)
+        yield* ask(step)
       } else if (step._tag === "Pass") {
         const until = naive.now + step.seconds * 1_000
         while (naive.now < until) {
@@ -186,22 +176,24 @@ export const follow = (one: NaiveCase) => {
       } else {
         const held = naive.held[step.nth % Math.max(1, naive.held.length)]
         if (held === undefined) continue
-        // A pool asks again and again for an account of an upstream at its budget while a model is out.
-        if (step._tag === "Pause" && upstreams.some(({ budgets }) => budgets.length > 0)) continue
         const { budget, lease, scope } = asked[held.id]!
+        // Nothing else is due at the same time.
+        const apart = held.account.upstream / 4
         if (lease === undefined) assert.fail(`the request ${held.id} has no lease`)
         if (step._tag === "End") {
           budget.tokensUsed = step.tokens
           naive.end(held, step.tokens)
           yield* Scope.close(scope, Exit.void)
         } else if (step._tag === "Report") {
-          naive.report(held, step.health, step.seconds)
+          const seconds = step.seconds + apart
+          naive.report(held, step.health, seconds)
           yield* step.health === "ok"
             ? lease.report(undefined, undefined)
-            : lease.report(step.health, step.health === "rate_limited" ? step.seconds : undefined)
+            : lease.report(step.health, step.health === "rate_limited" ? seconds : undefined)
         } else {
-          naive.pause(held, step.model, step.seconds)
-          pool.quotas!.pauseModel(lease.account!, step.model, step.seconds)
+          const seconds = step.seconds + apart + 1 / 8
+          naive.pause(held, step.model, seconds)
+          lease.quotas!.pauseModel(lease.account!, step.model, seconds)
         }
         yield* settled
       }

@@ -61,20 +61,23 @@ export interface NaiveCase {
   readonly steps: ReadonlyArray<NaiveStep>
 }
 
-const limit: fc.Arbitrary<NaiveLimit> = fc.oneof(
-  fc.record({
-    window: fc.constantFrom("minute" as const, "hour" as const),
-    requests: fc.integer({ min: 1, max: 4 }),
-    strict: fc.constant(false)
-  }),
-  fc.record({
-    window: fc.constantFrom("minute" as const, "hour" as const),
-    tokens: fc.integer({ min: 5, max: 90 }),
-    strict: fc.boolean()
-  })
-)
+const limitOf = (window: fc.Arbitrary<NaiveLimit["window"]>): fc.Arbitrary<NaiveLimit> =>
+  fc.oneof(
+    fc.record({
+      window,
+      requests: fc.integer({ min: 1, max: 4 }),
+      strict: fc.constant(false)
+    }),
+    fc.record({
+      window,
+      tokens: fc.integer({ min: 5, max: 90 }),
+      strict: fc.boolean()
+    })
+  )
 
-const upstreamOf = (name: string, isLimited: boolean): fc.Arbitrary<NaiveUpstream> => {
+/** The windows of the budgets of one upstream alone are over within a case: the pools of two return one after the other. */
+const upstreamOf = (name: "one" | "two", isLimited: boolean): fc.Arbitrary<NaiveUpstream> => {
+  const limit = limitOf(name === "one" ? fc.constantFrom("minute", "hour") : fc.constant("hour"))
   const limits = isLimited ? fc.array(limit, { maxLength: 1 }) : fc.constant([])
   return fc.record({
     name: fc.constant(name),
@@ -114,7 +117,7 @@ const ask: fc.Arbitrary<NaiveStep> = fc.record({
   pin: some(9, account),
   spread: fc.constantFrom("order" as const, "order" as const, "even" as const),
   // No wait ends at the same time as anything else.
-  wait: fc.constantFrom(0, 0, 5_250),
+  wait: fc.constantFrom(0, 0, 5_300),
   patience: fc.constantFrom(0, 1),
   sticky: some(2, fc.nat(1)),
   prefersTarget: fc.boolean(),
@@ -162,7 +165,7 @@ const stepOf = (isLimited: boolean): fc.Arbitrary<NaiveStep> =>
  */
 export const decisionCase: fc.Arbitrary<NaiveCase> = fc.tuple(
   fc.constantFrom(true, true, false),
-  fc.constantFrom(20_500, 100_500)
+  fc.constantFrom(20_600, 100_600)
 ).chain(([isLimited, patience]) =>
   fc.record({
     upstreams: fc.tuple(upstreamOf("one", isLimited), upstreamOf("two", isLimited)),
@@ -171,6 +174,9 @@ export const decisionCase: fc.Arbitrary<NaiveCase> = fc.tuple(
     )
   })
 )
+
+/** Added to the time of an account that has too little for a request for ever. */
+const never = 2 ** 45
 
 const lengths = { minute: 60_000, hour: 3_600_000 }
 
@@ -221,7 +227,6 @@ export interface Held {
   readonly epoch: number
   readonly use: Use
   readonly asked: NaiveAsk
-  readonly last: Account | undefined
 }
 
 /** Where a request may take a slot: one account, or any but those that it avoids. */
@@ -234,7 +239,6 @@ interface Waiter {
   readonly id: number
   readonly asked: NaiveAsk
   readonly since: number
-  readonly last: Account | undefined
   readonly preferred: Account | undefined
   readonly spread: "order" | "even"
   places: Array<Place>
@@ -318,7 +322,7 @@ export class NaiveDecision {
         const own = asked === undefined ? 0 : limit.strict ? 2 * asked : asked
         const isFull = requests >= (limit.requests ?? Infinity) ||
           (asked === undefined ? tokens >= (limit.tokens ?? Infinity) : tokens + own > (limit.tokens ?? Infinity))
-        return isFull ? end : 0
+        return isFull ? own > (limit.tokens ?? Infinity) ? end + never : end : 0
       })
     )
   }
@@ -356,26 +360,6 @@ export class NaiveDecision {
       this.#pausedUntil(account, asked),
       this.#budgetUntil(account, asked.tokens)
     )
-  }
-
-  /** Whether an account of the request's upstreams is left out for this request alone. */
-  isContested(asked: NaiveAsk): boolean {
-    return this.accounts.some((account) =>
-      asked.targets.some(([upstream]) => upstream === account.upstream) &&
-      (this.#pausedUntil(account, asked) > 0 || this.#readyAt(account, asked) > this.#inRotationAt(account))
-    )
-  }
-
-  /** Notes what another one has decided for a contested request; throws if the account cannot serve it. */
-  follow(asked: NaiveAsk, outcome: Outcome): void {
-    const id = this.outcomes.push(outcome) - 1
-    if (outcome._tag !== "Granted") return
-    const account = this.#account(outcome.account)!
-    if (this.#readyAt(account, asked) > 0 || account.inUse >= this.upstreams[account.upstream]!.perAccount) {
-      throw new Error(`the account ${account.id} cannot serve the request ${id}`)
-    }
-    const known = asked.sticky === undefined ? undefined : this.#conversations.get(asked.sticky)
-    this.#give(id, asked, account, known?.account)
   }
 
   #accountsAt({ only, upstream }: Place): ReadonlyArray<Account> {
@@ -439,12 +423,12 @@ export class NaiveDecision {
     return best
   }
 
-  #give(id: number, asked: NaiveAsk, account: Account, last: Account | undefined): void {
+  #give(id: number, asked: NaiveAsk, account: Account): void {
     account.inUse++
     account.lastGiven = ++this.#given
     const use: Use = { account, at: this.now, tokens: asked.tokens, used: undefined }
     this.#uses.push(use)
-    this.held.push({ id, account, epoch: account.epoch, use, asked, last })
+    this.held.push({ id, account, epoch: account.epoch, use, asked })
     this.outcomes[id] = { _tag: "Granted", account: account.id, model: this.#modelFor(account, asked)! }
   }
 
@@ -454,7 +438,8 @@ export class NaiveDecision {
 
   #refuseFor(id: number, why: Why, { targets }: NaiveAsk): void {
     if (why._tag === "Cooling") {
-      const seconds = Math.max(1, Math.ceil((why.until - this.now) / 1_000))
+      const until = why.until < never ? why.until : why.until - never
+      const seconds = Math.max(1, Math.ceil((until - this.now) / 1_000))
       return this.#refuse(id, this.#hasBudgets ? sentences.budget : sentences.limited, seconds)
     }
     const upstreams = this.#upstreamsOf(targets)
@@ -474,6 +459,12 @@ export class NaiveDecision {
   }
 
   ask(asked: NaiveAsk): void {
+    this.#ask(asked)
+    // It may have taken what is left of a budget.
+    this.serve()
+  }
+
+  #ask(asked: NaiveAsk): void {
     const id = this.outcomes.push({ _tag: "Waiting" }) - 1
     const known = asked.sticky === undefined ? undefined : this.#conversations.get(asked.sticky)
     const last = known !== undefined && this.now < known.until ? known.account : undefined
@@ -491,29 +482,30 @@ export class NaiveDecision {
         const names = upstreams.map((upstream) => this.upstreams[upstream]!.name)
         return this.#refuse(id, sentences.otherUpstream(this.upstreams[only.upstream]!.name, names), undefined)
       }
-      return this.#claim(id, asked, [{ upstream: only.upstream, only }], spread, 0, last, last, [])
+      return this.#claim(id, asked, this.now, [{ upstream: only.upstream, only }], spread, 0, last, [])
     }
     const any = upstreams.map((upstream): Place => ({ upstream, only: undefined }))
     const stay = this.#account(asked.stay)
     const isStaying = stay !== undefined && upstreams.includes(stay.upstream) && stay.health === "ready" &&
-      this.#fullUntil(stay.limits, (other) => other === stay, undefined) === 0
-    if (isStaying) this.#claim(id, asked, [{ upstream: stay.upstream, only: stay }], spread, wait, last, last, any)
-    else this.#claim(id, asked, any, spread, wait, last, last, [])
+      this.#fullUntil(stay.limits, (other) => other === stay, undefined) === 0 &&
+      this.#budgetUntil(stay, asked.tokens) === 0 && this.#pausedUntil(stay, asked) === 0
+    if (isStaying) this.#claim(id, asked, this.now, [{ upstream: stay.upstream, only: stay }], spread, wait, last, any)
+    else this.#claim(id, asked, this.now, any, spread, wait, last, [])
   }
 
   #claim(
     id: number,
     asked: NaiveAsk,
+    since: number,
     places: ReadonlyArray<Place>,
     spread: "order" | "even",
     wait: number,
-    last: Account | undefined,
     preferred: Account | undefined,
     fallback: ReadonlyArray<Place>
   ): void {
     const refused = (then: () => void): void =>
-      fallback.length === 0 ? then() : this.#claim(id, asked, fallback, spread, wait, last, preferred, [])
-    const deadline = this.now + asked.patience
+      fallback.length === 0 ? then() : this.#claim(id, asked, since, fallback, spread, wait, preferred, [])
+    const deadline = since + asked.patience
     let why: Why | undefined
     const able = places.filter((place) => {
       const refusal = this.#whyNot(place, asked, deadline)
@@ -526,7 +518,7 @@ export class NaiveDecision {
     const holds = wait > 0 && able.length > 1 && first === places[0] && isReady(first) &&
       this.#freeAt(first, asked, preferred) === undefined && this.#hasPlace(first)
     const account = holds ? undefined : this.#choose(able, asked, spread, preferred)
-    if (account !== undefined) return this.#give(id, asked, account, last)
+    if (account !== undefined) return this.#give(id, asked, account)
     const joined = (holds ? [first] : able).filter((place) => this.#hasPlace(place))
     if (joined.length === 0) {
       let now = why
@@ -537,17 +529,16 @@ export class NaiveDecision {
       }
       return refused(() => this.#refuseFor(id, now!, asked))
     }
-    if (asked.patience === 0) return this.#refuse(id, sentences.late(0), 2)
+    if (deadline <= this.now) return this.#refuse(id, sentences.late(Math.floor((this.now - since) / 1_000)), 2)
     this.#waiters.push({
       id,
       asked,
-      since: this.now,
-      last,
+      since,
       preferred,
       spread,
       places: joined,
       later: holds ? able.slice(1) : [],
-      holdUntil: holds && wait < asked.patience ? this.now + wait : Infinity,
+      holdUntil: holds && this.now + wait < deadline ? this.now + wait : Infinity,
       fallback
     })
   }
@@ -564,7 +555,7 @@ export class NaiveDecision {
         const account = this.#choose(waiter.places, waiter.asked, waiter.spread, waiter.preferred)
         if (account === undefined) continue
         this.#leave(waiter)
-        this.#give(waiter.id, waiter.asked, account, waiter.last)
+        this.#give(waiter.id, waiter.asked, account)
         isChanged = true
         break
       }
@@ -601,8 +592,8 @@ export class NaiveDecision {
     return true
   }
 
-  #claimLater({ asked, fallback, id, last, preferred, spread }: Waiter): void {
-    this.#claim(id, asked, fallback, spread, asked.wait, last, preferred, [])
+  #claimLater({ asked, fallback, id, preferred, since, spread }: Waiter): void {
+    this.#claim(id, asked, since, fallback, spread, asked.wait, preferred, [])
   }
 
   #widen(waiter: Waiter, deadline: number): void {
@@ -685,6 +676,7 @@ export class NaiveDecision {
       return refusal === undefined
     })
     if (isLate || why === undefined) this.#refuse(id, sentences.late(Math.floor((this.now - since) / 1_000)), 2)
+    else if (waiter.fallback.length > 0) this.#claimLater(waiter)
     else this.#refuseFor(id, why, asked)
   }
 }

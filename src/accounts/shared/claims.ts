@@ -19,9 +19,9 @@ import type { Store } from "../../cluster/store/Store.ts"
 import { type Choice, type Holdings, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { isUnnamed, upstreamNamed } from "../../domain/upstreamNames.ts"
-import type { Over } from "../budgets.ts"
 import type { Stickiness } from "../Lease.ts"
 import type { Refusal } from "../PoolState.ts"
+import type { Over } from "./pastLimits.ts"
 import { noVerdict } from "./poolScripts.ts"
 
 /** A slot that the store has granted. */

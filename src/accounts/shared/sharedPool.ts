@@ -14,6 +14,7 @@ import * as Scope from "effect/Scope"
 import { hash } from "node:crypto"
 import { Store } from "../../cluster/store/Store.ts"
 import { accountsNamed } from "../../config/Account.ts"
+import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentNotices } from "../../config/Notices.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
@@ -29,7 +30,7 @@ import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../ac
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { type Fault, reasonFor } from "../backOff.ts"
 import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
-import type { Caller, Lease, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
+import type { Caller, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import {
@@ -42,6 +43,7 @@ import {
 } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
 import { type Claim, type ClaimTarget, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
+import { makeLeasePastLimits, type StoreLease } from "./pastLimits.ts"
 import {
   noVerdict,
   type SharedFacts,
@@ -383,7 +385,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   }
 
   const lease: (restore: Restore, caller: Caller, options: LeaseOptions) => Effect.Effect<
-    Lease,
+    StoreLease,
     GatewayError,
     Scope.Scope
   > = Effect.fnUntraced(function*(restore, caller, options) {
@@ -437,10 +439,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
         retryAfter: unknownRetryAfter
       })
     }
-    if (account !== undefined && taken.used !== undefined) {
+    if (budget !== undefined && account !== undefined && taken.used !== undefined) {
+      budget.isStrict = false
       for (const limits of budgetsOf(account, grant.pool, config.now())) {
-        const share = limits.length === 0 ? undefined : budget?.shareOf(grant.pool, limits, storeNow())
+        const share = limits.length === 0 ? undefined : budget.shareOf(grant.pool, limits, storeNow())
         if (share instanceof GatewayError) return yield* share
+        if (share?.strict !== undefined) budget.isStrict = true
       }
     }
     if (account !== undefined) {
@@ -453,6 +457,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const held = taken.held = heldBy(caller, grant.pool, driver)
     const leased = shell.leaseOf(
       account,
+      undefined,
       held,
       now() - began,
       (health, retryAfter, fault) =>
@@ -477,13 +482,39 @@ const makeSharedCore = Effect.fnUntraced(function*(
           return Effect.flatMap(claims.works(grant), (isBack) => isBack ? logBack(notices, grant.pool) : Effect.void)
         })
     )
-    return grant.over === undefined ? leased : { ...leased, over: grant.over }
+    return { lease: leased, over: grant.over }
+  })
+
+  const statesOf: PoolCore<SharedTokens>["statesOf"] = (accounts) =>
+    Effect.map(
+      Effect.orElseSucceed(view.factsOf(accounts.map(nameOf)), () => new Map<string, SharedFacts>()),
+      (facts) =>
+        accounts.map((account) => {
+          const known = facts.get(nameOf(account))
+          quotas.received(account, known?.quota ?? "")
+          return view.stateOf(account, known)
+        })
+    )
+
+  const leaseOnce = (caller: Caller, options: LeaseOptions) =>
+    Effect.uninterruptibleMask((restore) => lease(restore, caller, options))
+  const leasePastLimits = makeLeasePastLimits({
+    lease: leaseOnce,
+    statesOf,
+    accountsOf: (upstream) =>
+      config.now().accounts.flatMap((account) =>
+        account.upstream === upstream ? registry.get(account.identity[0]!) ?? [] : []
+      ),
+    quotas,
+    modelLimits: shell.modelLimits,
+    config,
+    clock,
+    shutdown: yield* CurrentShutdown
   })
 
   return {
     apply: (drivers) => registry.apply(config.now, drivers),
     get: registry.get,
-    learnsAtGrants: true,
     makeTokens: (account, options) => {
       const name = () => nameOf(account)
       return makeSharedTokens({
@@ -505,7 +536,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
       const failure = Exit.isFailure(exit) ? Cause.findErrorOption(exit.cause) : undefined
       return failure?._tag === "Some" ? report(nameOf(account), "login", verdictOn(failure.value)) : Effect.void
     },
-    lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
+    lease: (caller, options) =>
+      caller._tag === "Direct"
+        ? Effect.map(leaseOnce(caller, options), ({ lease }) => lease)
+        : leasePastLimits(caller, options),
     access: (account, tokens) => {
       const name = nameOf(account)
       return Effect.map(Effect.mapError(view.factsOf([name]), storeUnavailable), (facts) => {
@@ -514,16 +548,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         return (health, retryAfter) => report(name, epoch, { health, retryAfter })
       })
     },
-    statesOf: (accounts) =>
-      Effect.map(
-        Effect.orElseSucceed(view.factsOf(accounts.map(nameOf)), () => new Map<string, SharedFacts>()),
-        (facts) =>
-          accounts.map((account) => {
-            const known = facts.get(nameOf(account))
-            quotas.received(account, known?.quota ?? "")
-            return view.stateOf(account, known)
-          })
-      ),
+    statesOf,
     whyNot: (account) => {
       if (account.account?.disabled === true) return "disabled"
       if (sharedBudgets.isAtBudget(account, nameOf(account), storeNow())) return "budget"
