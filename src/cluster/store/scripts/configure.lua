@@ -10,8 +10,6 @@
 --                       callers, whether to drop all tokens, its accounts in order, those with changed credentials, the disabled ones, how
 --                       it chooses, and priority and weight of each account unless they are in rotation
 --   budgets             subjects with their limits (`budgets.lua`)
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local config = cjson.decode(ARGV[4])
 if now > config.deadline then return finish({ 'late' }) end
 if config.expected == '' and tonumber(revision) >= config.revision then return finish({ 'older', revision }) end
@@ -145,5 +143,5 @@ if budgeted or #config.budgets > 0 then
   B.configure(config.budgets)
 end
 serve()
-broadcast('config ' .. revision)
+tell('*', 'config ' .. revision)
 return finish({ 'ok', revision })

@@ -16,8 +16,6 @@
 --              their windows then, which is counted at least. Released requests stay counted in that case
 --   seen       counts the usage of windows at least, as `sync` does
 -- Every reply about a key is: active requests, last use, then requests, tokens, units and nanos of its five windows.
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local op, asked = ARGV[4], cjson.decode(ARGV[5])
 load_windows()
 local admitted = K .. 'usage:adm:' .. me

@@ -14,8 +14,6 @@
 -- style, spread, whether it holds at its first pool, the targets in order, and the refusal of the places that it has given up. A
 -- target is a pool's name, the lease request there, what the request may use of budgets, and its state: `placed`, `parked` (the pool is
 -- skipped), `later` (once it is widened) or `gone`. `several` has the waiters with other targets that have a place in the pool.
-local K = 'gw:{main}:'
-local call = redis.call
 local INF = math.huge
 -- Milliseconds after which one request tries an account whose upstream states a longer wait (`backOff.ts`).
 local TRIED_AFTER = 3600000
@@ -75,8 +73,6 @@ for i, text in ipairs(call('HVALS', K .. 'pools')) do
 end
 table.sort(pools, function(one, other) return one.order < other.order end)
 
-local function int(number) return string.format('%.0f', number) end
-
 -- A unique number, for token versions and account epochs.
 local function stamp()
   stamped = stamped + 1
@@ -99,9 +95,17 @@ local function listens(node)
   return subscribed[node]
 end
 
--- Notifies every node. Delivery is not guaranteed: heartbeats carry what must arrive.
-local function broadcast(text)
-  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do call('PUBLISH', channel(node), '0\n' .. text) end
+-- Notifies another node, all others (empty) or every node (`*`), and returns these. Delivery is not guaranteed: heartbeats carry what must
+-- arrive.
+local function tell(to, text)
+  local told = {}
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
+    if to == '*' or (node ~= me and (to == '' or to == node)) then
+      told[#told + 1] = node
+      call('PUBLISH', channel(node), '0\n' .. text)
+    end
+  end
+  return told
 end
 
 -- Stands for the pool of an account that no pool has.
