@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs"
 const text = (name: URL): string => readFileSync(name, "utf8")
 
 const base = text(new URL("./scripts/base.lua", import.meta.url))
+const state = text(new URL("./scripts/state.lua", import.meta.url))
 const pool = text(new URL("./scripts/pool.lua", import.meta.url))
 const windows = text(new URL("./scripts/windows.lua", import.meta.url))
 const queue = text(new URL("./scripts/queue.lua", import.meta.url))
@@ -33,9 +34,15 @@ export const makeScript = (name: string, lua: string, patience = 0): Script => (
   patience
 })
 
-/** A script on top of the pool's text; tests make their own. */
-export const poolScript = (name: string, own: string, patience?: number): Script =>
-  makeScript(name, [base, pool, queue, cooling, nodes, health, windows, budgets, own].join("\n"), patience)
+/**
+ * A script on top of the pool's text; tests make their own. Each run makes the functions anew. Lua walks over all captured variables of a
+ * function to capture one more of them, and takes those of the enclosing one directly: so the state, which most of the functions capture, is
+ * outside of the function that has them.
+ */
+export const poolScript = (name: string, own: string, patience?: number): Script => {
+  const body = [pool, queue, cooling, nodes, health, windows, budgets, own]
+  return makeScript(name, [base, state, "local function run()", ...body, "end", "return run()"].join("\n"), patience)
+}
 
 /** A script for attached nodes alone. */
 const nodeScript = (name: string, own: string, patience?: number): Script =>

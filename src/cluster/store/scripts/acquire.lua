@@ -64,7 +64,7 @@ local function ask(targets)
     local fence = give(p, me, ticket, slot.account, slot.share)
     preferred = nil
     -- Waiters that have skipped pools alone may use them now, and those of an account that is now at its budget others.
-    if probes or B then serve() end
+    if probes or budgeted then serve() end
     return { 'granted', unpack(grant_of(p, me, ticket, slot.account or '', fence)) }
   end
   numbered = numbered + 1

@@ -138,10 +138,7 @@ for _, p in ipairs({ unpack(pools) }) do
     forget_pool(p)
   end
 end
-if budgeted or #config.budgets > 0 then
-  load_budgets()
-  B.configure(config.budgets)
-end
+configure_budgets(config.budgets)
 serve()
 tell('*', 'config ' .. revision)
 return finish({ 'ok', revision })

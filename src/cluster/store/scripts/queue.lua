@@ -224,13 +224,13 @@ end
 
 -- Gives a slot; the first one after the time of a cooling probes the upstream. `share` is what the request may use of budgets, if there are
 -- any. Returns the fence.
-local try_stated, refuse_tried
+local try_stated, refuse_tried, take_budgets
 local function give(p, node, ticket, account, share)
   given = given + 1
   if account and account ~= '' then count_given(p, account) end
   hold(p, node, ticket, account or '', given)
   if account and account ~= '' then try_stated(p, account) end
-  if B and account and account ~= '' then B.take(p, node, ticket, account, share) end
+  if budgeted and account and account ~= '' then take_budgets(p, node, ticket, account, share) end
   -- Its cooling may have ended since the last look.
   if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
   if p.skip == 'probe' then

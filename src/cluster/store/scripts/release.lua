@@ -12,11 +12,7 @@
 local ticket, ended = ARGV[4], cjson.decode(ARGV[5])
 local changed = ended.seen and report(ended.seen) or {}
 local cooled = ended.upstream and upstream_report(ticket, ended.upstream)
-local told = {}
-if ended.used then
-  load_budgets()
-  told = B.settle(ticket, ended.used.counted, ended.used.share)
-end
+local told = ended.used and settle_budgets(ticket, ended.used.counted, ended.used.share) or {}
 local was, account, p = close(me, ticket)
 local is_account = was == 'granted' and account ~= ''
 if is_account and ended.quota ~= '' then learn_quota(account, ended.quota) end
