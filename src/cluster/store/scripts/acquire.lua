@@ -6,8 +6,6 @@
 --   sticky, stays           the keys of a continued conversation, separated by spaces; whether it prefers the target of the last turn
 --   prefers                 accounts that the request prefers before that one: each with its pool and whether it prefers the target too
 --   thread                  the key by which the turn before may have left something (`release.lua`)
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local ticket, claim = ARGV[4], cjson.decode(ARGV[5])
 local known = claim_of(ticket)
 if known then return finish(known) end
@@ -66,7 +64,7 @@ local function ask(targets)
     local fence = give(p, me, ticket, slot.account, slot.share)
     preferred = nil
     -- Waiters that have skipped pools alone may use them now, and those of an account that is now at its budget others.
-    if probes or B then serve() end
+    if probes or budgeted then serve() end
     return { 'granted', unpack(grant_of(p, me, ticket, slot.account or '', fence)) }
   end
   numbered = numbered + 1
@@ -74,12 +72,7 @@ local function ask(targets)
   local is_empty = quiet > now and revision == '0'
   local record = join(ticket, claim, able, numbered, now, deadline, holds, is_empty)
   if record then return waiting_reply(record) end
-  for _, target in ipairs(able) do
-    local why, when = hopeless(by_name[target.pool], target.request, now)
-    if why == nil then return refused('Full') end
-    reason, till = sooner_retry(reason, till, why, when)
-  end
-  return refused(reason, till)
+  return refused(refusal_of(able, now, reason, till, 'Full'))
 end
 
 local function is_ready(target)

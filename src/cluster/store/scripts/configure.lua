@@ -10,8 +10,6 @@
 --                       callers, whether to drop all tokens, its accounts in order, those with changed credentials, the disabled ones, how
 --                       it chooses, and priority and weight of each account unless they are in rotation
 --   budgets             subjects with their limits (`budgets.lua`)
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local config = cjson.decode(ARGV[4])
 if now > config.deadline then return finish({ 'late' }) end
 if config.expected == '' and tonumber(revision) >= config.revision then return finish({ 'older', revision }) end
@@ -140,10 +138,7 @@ for _, p in ipairs({ unpack(pools) }) do
     forget_pool(p)
   end
 end
-if budgeted or #config.budgets > 0 then
-  load_budgets()
-  B.configure(config.budgets)
-end
+configure_budgets(config.budgets)
 serve()
-broadcast('config ' .. revision)
+tell('*', 'config ' .. revision)
 return finish({ 'ok', revision })

@@ -11,7 +11,7 @@ for _, account in ipairs(cjson.decode(ARGV[4])) do
   local left = till == INF and 'inf' or int(math.max(0, till - now))
   local all = { account, state, left, int(used(p, account)), facts[1] or '', facts[2] or '', facts[3] or '0', facts[4] or '0',
     call('GET', K .. 'token:' .. account) or '', quota_of(account), budgeted and call('HGET', p.k .. 'spent', account) or '',
-    B and B.told(account) or '' }
+    budgeted and used_of_budgets(account) or '' }
   for _, fact in ipairs(all) do reply[#reply + 1] = fact end
 end
 return reply

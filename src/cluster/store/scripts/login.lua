@@ -6,8 +6,6 @@
 --   drop account version    the upstream has rejected this version; a newer one stays
 --   restore account token time version   restores a token to a store that was emptied (no version), or whose data is older
 -- A token is `<version> <time> <encrypted>`; `-` replaces a rejected one.
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local op, account = ARGV[4], ARGV[5]
 local p = pool_of(account)
 local lock, mine = K .. 'login:' .. account, 'run ' .. me
@@ -43,7 +41,7 @@ elseif op == 'done' or op == 'failed' then
   else
     call('SET', lock, 'end ' .. ARGV[6], 'PX', 5000)
   end
-  broadcast('login ' .. account)
+  tell('*', 'login ' .. account)
   return finish(reply)
 elseif op == 'drop' then
   if version() == ARGV[6] and is_member(p, account) then put(int(now), '-') end

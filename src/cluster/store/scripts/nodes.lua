@@ -52,12 +52,17 @@ end
 -- How many leases and waiters a node has.
 local function claims_of(node) return call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node) end
 
+-- Nothing is granted before a time.
+local function be_quiet(till)
+  quiet = till
+  call('SET', K .. 'quiet', int(quiet))
+end
+
 -- A node has brought back what it holds, or is gone. The last one ends the quiet period.
 local function has_returned(node)
   if quiet <= now or call('SREM', K .. 'returning', node) == 0 or call('EXISTS', K .. 'returning') == 1 then return end
   local back = tonumber(call('HGET', K .. 'lim', 'back')) or now
-  quiet = math.min(quiet, math.max(now, back + RETURN))
-  call('SET', K .. 'quiet', int(quiet))
+  be_quiet(math.min(quiet, math.max(now, back + RETURN)))
 end
 
 -- Drops a node with its leases, waiters, probes, clean-ups and logins.

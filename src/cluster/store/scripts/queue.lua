@@ -24,11 +24,13 @@ local function target_at(record, p)
   return nil
 end
 
-local function has_places(record)
+-- The targets where a waiter has a place, of those in a state alone if one is given.
+local function places_of(record, state)
+  local some = {}
   for _, target in ipairs(record.targets) do
-    if is_place(target) then return true end
+    if target.state == state or (not state and is_place(target)) then some[#some + 1] = target end
   end
-  return false
+  return some
 end
 
 local function join_place(record, target)
@@ -56,9 +58,7 @@ end
 
 -- Takes a waiter out of every queue.
 local function leave_all(record)
-  for _, target in ipairs(record.targets) do
-    if is_place(target) then leave_place(record, target) end
-  end
+  for _, target in ipairs(places_of(record)) do leave_place(record, target) end
   end_record(record)
 end
 
@@ -98,7 +98,7 @@ local function give_up(record, target, reason, till)
   record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
   widen(record)
   leave_place(record, target)
-  if has_places(record) then return settle(record) end
+  if #places_of(record) > 0 then return settle(record) end
   end_record(record)
   notify_refusal(record.node, record.ticket, record.lost, record.lost_till)
 end
@@ -145,6 +145,16 @@ local function able_of(targets, deadline)
   return able, reason, till
 end
 
+-- The refusal of targets where nothing comes before a deadline, and of one that was refused before them; `otherwise` if a target may serve.
+local function refusal_of(targets, deadline, reason, till, otherwise)
+  for _, target in ipairs(targets) do
+    local why, when = hopeless(by_name[target.pool], target.request, deadline)
+    if why == nil then return otherwise, nil end
+    reason, till = sooner_retry(reason, till, why, when)
+  end
+  return reason, till
+end
+
 -- Lets a request of this node wait at targets: at the first one alone if it `holds`. `claim` has its style and spread. With `everywhere` the
 -- length of the queues counts no more. Returns the record; nil without a place.
 local function join(ticket, claim, targets, number, since, deadline, holds, everywhere)
@@ -162,7 +172,7 @@ local function join(ticket, claim, targets, number, since, deadline, holds, ever
       target.state = 'gone'
     end
   end
-  if not has_places(record) then
+  if #places_of(record) == 0 then
     records[record.id] = false
     return nil
   end
@@ -214,13 +224,13 @@ end
 
 -- Gives a slot; the first one after the time of a cooling probes the upstream. `share` is what the request may use of budgets, if there are
 -- any. Returns the fence.
-local try_stated, refuse_tried
+local try_stated, refuse_tried, take_budgets
 local function give(p, node, ticket, account, share)
   given = given + 1
   if account and account ~= '' then count_given(p, account) end
   hold(p, node, ticket, account or '', given)
   if account and account ~= '' then try_stated(p, account) end
-  if B and account and account ~= '' then B.take(p, node, ticket, account, share) end
+  if budgeted and account and account ~= '' then take_budgets(p, node, ticket, account, share) end
   -- Its cooling may have ended since the last look.
   if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
   if p.skip == 'probe' then
@@ -246,11 +256,7 @@ local function serve()
     local _, node = string.match(line, '^(.*)|(.*)$')
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     local record = record_of(node, ticket)
-    local placed = {}
-    for _, target in ipairs(record.targets) do
-      if target.state == 'placed' then placed[#placed + 1] = target end
-    end
-    local slot = choose(placed, record.spread) or { pool = p, account = account, share = target_at(record, p).share }
+    local slot = choose(places_of(record, 'placed'), record.spread) or { pool = p, account = account, share = target_at(record, p).share }
     leave_all(record)
     notify_grant(node, ticket, slot.pool, slot.account, give(slot.pool, node, ticket, slot.account, slot.share))
   end
