@@ -18,6 +18,11 @@ export const RefusedPart = Schema.Union([
   Schema.TaggedStruct("ForcedCall", {}),
   /** The model takes tools or a schema of its reply, of which a request has one. */
   Schema.TaggedStruct("ToolsOrSchema", {}),
+  /** The model takes no schema of its reply, or not of the kind that was asked for. */
+  Schema.TaggedStruct("NoSchema", {}),
+  /** The model's prompt has turns of the user and of the assistant in turn, or no turn of the system. */
+  Schema.TaggedStruct("AlternateTurns", {}),
+  Schema.TaggedStruct("NoSystem", {}),
   /** All tools of a request have the same `strict`. */
   Schema.TaggedStruct("MixedStrict", {}),
   /** A text has more characters than the server takes. The path has no indices: the limit holds for all elements of a list. */
@@ -44,6 +49,12 @@ export const aboutPart = (part: RefusedPart): string => {
       return "a call is not forced while the model thinks"
     case "ToolsOrSchema":
       return "beside tools, the schema of the reply is a tool that the model has to call"
+    case "NoSchema":
+      return "the schema of the reply is a tool that the model has to call"
+    case "AlternateTurns":
+      return "turns of one role in a row are one"
+    case "NoSystem":
+      return "the system prompt is the beginning of the user's first turn"
     case "MixedStrict":
       return "strict is the same for all tools"
     case "TooLong":

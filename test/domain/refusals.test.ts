@@ -231,6 +231,27 @@ const rows: ReadonlyArray<
     [field("temperature")]
   ],
   ["Moonshot, of a value", "invalid temperature: only 1 is allowed for this model", [field("temperature")]],
+  ["LM Studio, of a forced call", "Invalid tool_choice type: 'object'. Supported string values: none, auto, required", [
+    forced
+  ]],
+  ["vLLM, of a forced call", "tool_choice = \"required\" is not supported!", [forced]],
+  ["DeepSeek, of a schema", "This response_format type is unavailable now", [{ _tag: "NoSchema" }]],
+  ["LM Studio, of an object", "'response_format.type' must be 'json_schema' or 'text'", [{ _tag: "NoSchema" }]],
+  ["Groq, of a schema", "This model does not support response format `json_schema`. See supported models", [
+    { _tag: "NoSchema" }
+  ]],
+  [
+    "Bedrock, of a schema",
+    "The model returned the following errors: output_config.format: Extra inputs are not permitted",
+    [field("output_config.format"), { _tag: "NoSchema" }]
+  ],
+  ["vLLM, of turns", "Conversation roles must alternate user/assistant/user/assistant/...", [{
+    _tag: "AlternateTurns"
+  }]],
+  ["llama.cpp, of turns", "After the optional system message, conversation roles must alternate user/assistant", [
+    { _tag: "AlternateTurns" }
+  ]],
+  ["vLLM, of a system turn", "System role not supported", [{ _tag: "NoSystem" }]],
   [
     "Cerebras, of strict tools",
     "Tools with mixed values for 'strict' are not allowed. Please set all tools to 'strict: true' or 'strict: false'",

@@ -1,6 +1,7 @@
 /** A server refuses in plain words what the gateway has written: the request is made once more without it, and the words are remembered. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
+import { formatTimestamp } from "../../src/domain/time.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { chunk as generated, streamed as generatedStream } from "../support/generateServer.ts"
 import { streamedMessage, textBlock } from "../support/messagesServer.ts"
@@ -245,7 +246,12 @@ describe("what the gateway wrote and a server refuses", () => {
     const { upstreams: [shown] } = await response.json() as {
       readonly upstreams: ReadonlyArray<{ readonly refusals: unknown }>
     }
-    assert.deepStrictEqual(shown?.refusals, [{ model: "upstream-chat", effect: "the limit of output is 8192 at most" }])
+    assert.deepStrictEqual(shown?.refusals, [{
+      model: "upstream-chat",
+      effect: "the limit of output is 8192 at most",
+      words: "valid range of max_tokens is [1, 8192]",
+      until: formatTimestamp(clock.currentTimeMillisUnsafe() + 3_600_000)
+    }])
   })
 
   it("is tried again after an hour, and at another model", async () => {
@@ -586,5 +592,68 @@ describe("tools with a promise of strict arguments", () => {
     const own = tools.map(({ function: tool }) => ({ type: "function", ...tool }))
     assert.deepInclude(await ask("responses", { tools: own }), { status: 200, ignored: "sent.tools.strict" })
     assert.lengthOf(server.requests, 2)
+  })
+})
+
+describe("a server without schemas", () => {
+  it.each(
+    [
+      ["a schema", "openai", "This response_format type is unavailable now", "response_format"],
+      ["a schema of messages", "messages", "output_config.format: Extra inputs are not permitted", "output_config"]
+    ] as const
+  )("gets a tool that the model has to call: %s", async (_, driver, message, field) => {
+    await start(driver, () => undefined)
+    const input = { city: "Paris" }
+    server.answer(({ body }) =>
+      body[field] !== undefined
+        ? json(400, { error: { message, type: "invalid_request_error" } })
+        : driver === "openai"
+        ? eitherServers.openai.calls("reply")
+        : streamedMessage([{ type: "tool_use", id: "toolu_1", name: "reply", input }])
+    )
+    for (const way of ["whole", "streamed"] as const) {
+      const reply = await styleClients(gateway.url).responses[way]({ content: "Which city?", schema: city })
+      assert.deepStrictEqual((reply as Got).blocks, [{ _tag: "Text", text: JSON.stringify(input) }])
+    }
+    assert.lengthOf(server.requests, 3)
+    assert.include(JSON.stringify(sent().at(-1)?.["tool_choice"]), "reply")
+  })
+})
+
+describe("a model whose prompt takes turns by a template", () => {
+  type Turns = ReadonlyArray<{ readonly role: string; readonly content: string }>
+  const hasTwo = (turns: Turns) => turns.some(({ role }, i) => role === turns[i - 1]?.role)
+
+  it.each(
+    [
+      ["chat", {
+        messages: [{ role: "system", content: "Rules" }, { role: "user", content: "a" }, { role: "user", content: "b" }]
+      }],
+      ["messages", { system: "Rules", messages: [{ role: "user", content: "a" }, { role: "user", content: "b" }] }],
+      ["responses", {
+        instructions: "Rules",
+        input: [{ role: "user", content: "a" }, { role: "developer", content: "b" }]
+      }]
+    ] as const
+  )("gets one turn for those in a row, and the system prompt in it: %s", async (style, fields) => {
+    await start(
+      "openai",
+      ({ messages }) =>
+        hasTwo((messages as Turns).map((turn) => turn.role === "system" ? { ...turn, role: "user" } : turn))
+          ? (messages as Turns)[0]!.role === "system" && !hasTwo(messages as Turns)
+            ? "System role not supported"
+            : "Conversation roles must alternate user/assistant/user/assistant/..."
+          : undefined
+    )
+    for (const stream of [false, true]) {
+      const { ignored, status, text } = await ask(style, fields, stream)
+      assert.strictEqual(status, 200, text)
+      assert.strictEqual(ignored, "sent.system")
+    }
+    const [turn, ...others] = sent().at(-1)!["messages"] as Turns
+    assert.deepStrictEqual(others, [])
+    assert.match(JSON.stringify(turn), /"user".*Rules.*a.*b/)
+    // Each refusal once, and the second request once.
+    assert.lengthOf(server.requests, style === "responses" ? 3 : 4)
   })
 })

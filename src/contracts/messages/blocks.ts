@@ -4,6 +4,7 @@
 import * as Result from "effect/Result"
 import type { FilePart, ImagePart, Part, TextPart } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import { mergeFields, type VendorFields } from "../../domain/VendorFields.ts"
 import { pictureType } from "../shared/fileName.ts"
 
@@ -20,12 +21,24 @@ export const isContent = (part: Part): part is Content =>
 export const sentFields = (vendorFields: VendorFields | undefined): JsonFields | undefined =>
   vendorFields?.vendor === "messages" ? vendorFields.fields : undefined
 
+/** The field by which this contract, and clients of others, mark what a server keeps of a prompt. */
+export const markField = "cache_control"
+
+/** The mark that a client of another contract has set. */
+export const markOf = (vendorFields: VendorFields | undefined): JsonFields | undefined => {
+  const mark = vendorFields?.vendor === "messages" ? undefined : vendorFields?.fields[markField]
+  return isFields(mark) ? mark : undefined
+}
+
 /**
  * A block with the caller's own fields, or as the caller wrote it where the conversation has it in other words; `undefined` if the block
  * before it has the words of both.
  */
 export const asSent = (block: Block, vendorFields: VendorFields | undefined): Block | undefined => {
-  if (vendorFields === undefined || vendorFields.vendor !== "messages") return block
+  if (vendorFields === undefined || vendorFields.vendor !== "messages") {
+    const mark = markOf(vendorFields)
+    return mark === undefined ? block : { ...block, [markField]: mark }
+  }
   const { fields, wholeElement } = vendorFields
   if (wholeElement !== true) return mergeFields(block, fields)
   return Object.keys(fields).length === 0 ? undefined : fields

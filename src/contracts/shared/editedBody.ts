@@ -257,6 +257,9 @@ export const withoutRefused = (
     }
     case "ForcedCall":
     case "ToolsOrSchema":
+    case "NoSchema":
+    case "AlternateTurns":
+    case "NoSystem":
     case "MixedStrict":
   }
 }

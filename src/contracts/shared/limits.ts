@@ -68,7 +68,7 @@ export interface Limits {
   readonly pictures: ReadonlyArray<string>
   /** Sampling parameters of which a request may have the first alone. */
   readonly exclusive: ReadonlyArray<readonly [sent: keyof Sampling, other: keyof Sampling]>
-  /** A schema of arguments has a list of properties, if only an empty one. */
+  /** A schema of arguments has a list of properties, if only an empty one, and its lists say something of their items. */
   readonly needsProperties: boolean
   readonly history: HistoryRules
 }

@@ -189,10 +189,10 @@ const rows: ReadonlyArray<Row> = [
     words: /must be <= (\d{1,9})\. Given: (\d{1,9}) `inputs` tokens/g,
     part: ({ 1: size, 2: prompt }) => window(size, prompt)
   },
-  // Forced calls. DeepSeek, Qwen, Anthropic, Moonshot.
+  // Forced calls. DeepSeek, Qwen, Anthropic, Moonshot, LM Studio, vLLM.
   {
     words:
-      /[Tt]hinking (?:mode does not support this|may not be enabled when) tool_choice|tool_choice\b[^.]{0,100}\b(?:in thinking mode|incompatible with thinking)/g,
+      /[Tt]hinking (?:mode does not support this|may not be enabled when) tool_choice|tool_choice\b[^.]{0,100}\b(?:in thinking mode|incompatible with thinking)|Invalid tool_choice type: 'object'|tool_choice = "required" is not supported/g,
     part: () => ({ _tag: "ForcedCall" })
   },
   // Tools beside a schema. Groq, Gemini, Cerebras, Fireworks, llama.cpp, vLLM.
@@ -201,6 +201,15 @@ const rows: ReadonlyArray<Row> = [
       /(?:json mode|response_format`? json_\w+) cannot be combined with tool|(?:Function calling|Tool use)(?: \(\w+ mode\))? with a response mime type|instead of populating 'response_mime_type'|"tools" is incompatible with "response_format"|cannot specify response format and function call|custom grammar constraints with tools|only use one kind of (?:structured outputs|guided decoding)/gi,
     part: () => ({ _tag: "ToolsOrSchema" })
   },
+  // Schemas. DeepSeek, LM Studio, Groq, Bedrock.
+  {
+    words:
+      /This response_format type is unavailable|'response_format\.type' must be|does not support response format `json_\w+`|(?<![\w.])(?:output_format|output_config\.format): Extra inputs/g,
+    part: () => ({ _tag: "NoSchema" })
+  },
+  // Templates of prompts: vLLM, llama.cpp, TGI.
+  { words: /onversation roles must alternate/g, part: () => ({ _tag: "AlternateTurns" }) },
+  { words: /System role not supported/gi, part: () => ({ _tag: "NoSystem" }) },
   // Cerebras.
   { words: /Tools with mixed values for 'strict' are not allowed/g, part: () => ({ _tag: "MixedStrict" }) },
   // Lengths. OpenAI, Anthropic, Mistral.

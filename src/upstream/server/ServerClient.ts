@@ -79,7 +79,7 @@ export interface ServerProtocol {
 /** The settings of a driver that concern its calls. */
 export type ClientSettings = Pick<
   ServerSettings,
-  "baseUrl" | "credentialHeader" | "forwardHeaders" | "limits" | "upstream" | "wholeReplies"
+  "baseUrl" | "credentialHeader" | "forwardHeaders" | "limits" | "refusals" | "upstream" | "wholeReplies"
 >
 
 /** What a call has of the request that it is made for. */
@@ -136,7 +136,7 @@ export const makeServerClient = (
    * begins at its end, and a longer one would look like a server that hangs.
    */
   let slowUntil = -Infinity
-  const refusals = new Refusals(id)
+  const refusals = new Refusals(id, settings.refusals)
   const isAskedWhole = ({ conversation, isWhole }: CompletionRequest, now: number): boolean =>
     isWhole === true && (
       conversation.vendorFields?.compacts === true ||
@@ -363,7 +363,6 @@ export const makeServerClient = (
   const relay = makeRelay({ call, isError, limits, refusal })
   const { listModels, verify } = makeServerLists({ ask, isAnswer, isError, isVersioned, readBody, refusal })
   const { secrets } = exchanges
-  const refused = (now: number) => refusals.known(now)
   return {
     ask,
     complete,
@@ -374,7 +373,6 @@ export const makeServerClient = (
     post,
     readBody,
     refusal,
-    refused,
     relay,
     secrets,
     verify

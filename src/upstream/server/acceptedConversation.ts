@@ -12,7 +12,8 @@ import {
   type StructuredOutput,
   Text,
   type ToolChoice,
-  type ToolDeclaration
+  type ToolDeclaration,
+  type Turn
 } from "../../domain/Conversation.ts"
 import type { RefusedPart } from "../../domain/refusedParts.ts"
 import type { Machine } from "../../domain/stream/transducer.ts"
@@ -74,6 +75,17 @@ const withIds = (conversation: Conversation, { accepted }: WordLimit): Conversat
   return { ...conversation, turns: conversation.turns.map((turn) => ({ ...turn, parts: turn.parts.map(partOf) })) }
 }
 
+/** The turns, of which those of one role in a row are one. Results stay apart, as their contract has them. */
+const joined = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
+  const out: Array<{ readonly turn: Turn; readonly parts: Array<Part> }> = []
+  for (const turn of turns) {
+    const last = out.at(-1)
+    if (last?.turn.role === turn.role && turn.role !== "tool") last.parts.push(...turn.parts)
+    else out.push({ turn, parts: [...turn.parts] })
+  }
+  return out.map(({ parts, turn }) => parts.length === turn.parts.length ? turn : { ...turn, parts })
+}
+
 class Accepting {
   readonly changed: Array<string> = []
   readonly names = new Map<string, string>()
@@ -97,9 +109,9 @@ class Accepting {
   }
 
   /** Makes the schema a tool that the model has to call, or leaves it out where it has to call another one anyway. */
-  withTool(): void {
+  withTool(isAlways: boolean): void {
     const { output, toolChoice, tools } = this.conversation
-    if (output === undefined || tools.length === 0) return
+    if (output === undefined || (tools.length === 0 && !isAlways)) return
     const tool = toolOf(output, tools)
     if (isForced(toolChoice)) this.conversation = { ...this.conversation, output: undefined }
     else if (tool === undefined) return
@@ -109,10 +121,31 @@ class Accepting {
         ...this.conversation,
         output: undefined,
         tools: [...tools, tool],
-        toolChoice: toolChoice._tag === "None" ? { _tag: "Function", name: tool.name } : toolChoices.required
+        toolChoice: toolChoice._tag === "None" || tools.length === 0
+          ? { _tag: "Function", name: tool.name }
+          : toolChoices.required
       }
     }
     this.changed.push("response_format")
+  }
+
+  /** Says what the system says at the beginning of the user's next turn. */
+  withoutSystem(): void {
+    const { turns } = this.conversation
+    if (turns.every(({ role }) => role !== "system")) return
+    this.changed.push("system")
+    this.conversation = {
+      ...this.conversation,
+      turns: joined(turns.map((turn) => turn.role === "system" ? { ...turn, role: "user" } : turn))
+    }
+  }
+
+  /** Joins turns of one role in a row. What the system says after the beginning is the user's. */
+  inTurn(): void {
+    const { turns } = this.conversation
+    const first = turns.findIndex(({ role }) => role !== "system")
+    const ordered = turns.map((turn, i): Turn => turn.role === "system" && i > first ? { ...turn, role: "user" } : turn)
+    this.conversation = { ...this.conversation, turns: joined(ordered) }
   }
 
   /** Asks for strict arguments of no tool, in the word that the server takes. */
@@ -144,7 +177,9 @@ export const acceptedConversation = (
 ): AcceptedConversation => {
   const accepting = new Accepting(conversation)
   for (const part of parts) {
-    if (part._tag === "ToolsOrSchema") accepting.withTool()
+    if (part._tag === "ToolsOrSchema" || part._tag === "NoSchema") accepting.withTool(part._tag === "NoSchema")
+    else if (part._tag === "NoSystem") accepting.withoutSystem()
+    else if (part._tag === "AlternateTurns") accepting.inTurn()
     else if (part._tag === "MixedStrict") accepting.withoutStrict(false)
     else if (part._tag === "UnsupportedField" && strictOfTools.test(part.path)) accepting.withoutStrict(undefined)
     else if (part._tag === "TooLong") accepting.shorten(part.path, part.most)

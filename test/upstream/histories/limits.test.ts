@@ -236,6 +236,43 @@ const rows: ReadonlyArray<Row> = [
     ["tools", 0, "parameters"],
     schema
   ],
+  [
+    "a list gets a schema of its items, in each place",
+    "messages",
+    "chat",
+    {
+      tools: [{
+        name: "f",
+        input_schema: {
+          type: "object",
+          properties: {
+            a: { type: "array" },
+            b: { anyOf: [{ type: "array" }, { type: "array", items: { type: "string" } }] }
+          },
+          $defs: { items: { type: "object", properties: { items: { type: "array", prefixItems: [{}] } } } }
+        }
+      }]
+    },
+    null,
+    ["tools", 0, "function", "parameters"],
+    {
+      type: "object",
+      properties: {
+        a: { type: "array", items: {} },
+        b: { anyOf: [{ type: "array", items: {} }, { type: "array", items: { type: "string" } }] }
+      },
+      $defs: { items: { type: "object", properties: { items: { type: "array", prefixItems: [{}] } } } }
+    }
+  ],
+  [
+    "a turn to go on with leaves without blanks at its end",
+    "chat",
+    "messages",
+    { messages: [{ role: "user", content: "Go" }, { role: "assistant", content: "Once upon " }] },
+    null,
+    ["messages", 1, "content"],
+    "Once upon"
+  ],
   ["four stop sequences leave", "chat", "chat", { stop: seven }, null, ["stop"], seven.slice(0, 4)],
   [
     "five stop sequences leave",
