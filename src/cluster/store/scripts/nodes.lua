@@ -6,7 +6,7 @@ end
 
 -- Forgets a removed account without leases.
 local function forget(p, account)
-  for _, key in ipairs({ 'last', 'cleaning', 'spent', 'beneath', 'stated' }) do call('HDEL', p.k .. key, account) end
+  for _, key in ipairs({ 'last', 'cleaning' }) do call('HDEL', p.k .. key, account) end
 end
 
 -- Ends a lease or a waiter. Returns its kind, account and pool. Idempotent.
@@ -78,11 +78,7 @@ end
 local function drop(node)
   close_all(node, {})
   for _, p in ipairs(pools) do
-    for _, account in ipairs(assigned(p, 'trying', node)) do
-      call('HDEL', p.k .. 'trying', account)
-      call('ZADD', p.k .. 'untried', 'XX', now, account)
-      if call('HEXISTS', p.k .. 'parked', account) == 1 then call('HSET', p.k .. 'parked', account, 'out ' .. int(now)) end
-    end
+    for _, account in ipairs(assigned(p, 'trying', node)) do set_state(p, account, 'out', now) end
     for _, account in ipairs(assigned(p, 'cleaning', node)) do set_cleaning(p, account, nil) end
   end
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
