@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
-import { isDirect, type ModelLimits, type Preference, type Stickiness, type TurnMemory } from "../accounts/Lease.ts"
+import { isDirect, type Preference, type Stickiness, type TurnMemory } from "../accounts/Lease.ts"
+import type { ModelLimits } from "../accounts/ModelLimits.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Classification, classify, isOfModel } from "../domain/classifyUpstreamFailure.ts"
@@ -171,7 +172,7 @@ export class Attempt<B, A> {
         record.answered(lease)
         const stated = limitHeadersOf(work.heard())
         record.limits(words.limits(lease, stated))
-        if (modelLimits?.isActive() === true) modelLimits.answered(leaseTarget(target))
+        modelLimits?.answered(leaseTarget(target))
         const output = work.output(begun, lease, scope, span, words)
         lease.quotas?.answered(lease.account, target.model.id, deadlines.now() - began)
         const quota = lease.quotas?.seen(lease.account, stated, target.model.id, undefined, work.statedQuota())

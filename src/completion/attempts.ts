@@ -9,7 +9,6 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
 import { hasBudgets } from "../accounts/budgets.ts"
-import type { ModelLimits } from "../accounts/Lease.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Classification } from "../domain/classifyUpstreamFailure.ts"
@@ -156,10 +155,7 @@ export class Attempts<B, A> {
     this.#work.request.held.countsReply = true
     const [first] = step.candidates
     if (first !== undefined && this.#isRehearsed(first)) return this.#rehearse(first)
-    const { modelLimits } = this.#options.accounts
-    return modelLimits?.isActive() === true && this.#work.caller._tag === "Managed" && this.#logins.size === 0
-      ? this.#pastLimits(modelLimits, step)
-      : this.#leased(step)
+    return this.#leased(step)
   }
 
   #isRehearsed(index: number): boolean {
@@ -175,29 +171,6 @@ export class Attempts<B, A> {
     return this.#next(failure, undefined, failure.error)
   }
 
-  /** Leaves out the models that their servers limit. If that leaves none, waits until the first of them is taken again. */
-  #pastLimits(modelLimits: ModelLimits, step: Step): Effect.Effect<A, GatewayError> {
-    const { config: { upstreams }, deadlines } = this.#options
-    const { candidates } = step
-    const waits = candidates.map((index) => modelLimits.waitFor(leaseTarget(this.#targets[index]!)))
-    const open = candidates.filter((_, place) => waits[place] === 0)
-    if (open.length > 0) return this.#leased({ ...step, candidates: open }, waits[0] === 0)
-    const first = this.#targets[candidates[0]!]!.upstream
-    const most = upstreams.get(first)?.limits.queue ?? 0
-    const since = deadlines.now()
-    this.#record.waits()
-    return Effect.matchEffect(modelLimits.pass(Math.min(...waits), this.#patience, most), {
-      onFailure: (error) => {
-        this.#record.refused(++this.#count)
-        return this.#withoutLease(error, step)
-      },
-      onSuccess: () => {
-        this.#hasWaited(deadlines.now() - since)
-        return this.#at(step)
-      }
-    })
-  }
-
   #hasWaited(millis: number): void {
     this.#record.waited(millis)
     this.#waited += millis
@@ -211,7 +184,7 @@ export class Attempts<B, A> {
   }
 
   /** Leases an account of one of the targets, in order of preference, and makes an attempt on it. The first one may hold the request. */
-  #leased(wanted: Step, mayHold = true): Effect.Effect<A, GatewayError> {
+  #leased(wanted: Step): Effect.Effect<A, GatewayError> {
     const { candidates: first, later } = this.#leasable(wanted.candidates)
     const step = { ...wanted, candidates: first }
     const { accounts, config, scope } = this.#options
@@ -221,7 +194,7 @@ export class Attempts<B, A> {
     this.#count++
     this.#record.queued(this.#count, config.upstreams.get(this.#targets[0]!.upstream)?.driver)
     const leased = Effect.matchEffect(
-      accounts.lease(this.#callerFor(step), this.#leaseOptions(step, mayHold)),
+      accounts.lease(this.#callerFor(step), this.#leaseOptions(step)),
       {
         onFailure: (error) => later.length === 0 ? this.#withoutLease(error, step) : this.#past(step, later),
         onSuccess: (lease) => this.#on(lease, attempt, step)
@@ -263,7 +236,7 @@ export class Attempts<B, A> {
     return this.#at(stepTo(later))
   }
 
-  #leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
+  #leaseOptions({ candidates, stay }: Step): LeaseOptions {
     const { caller, isImpatient, memory, prefers, request: { id, rehearsal, style }, route } = this.#work
     // The conversation of a rehearsal stays where it was.
     const sticky = rehearsal === undefined ? this.#work.sticky : undefined
@@ -285,7 +258,7 @@ export class Attempts<B, A> {
     if (this.#isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
     const { spread, wait } = route.options
     // Only the first choice may hold the request.
-    const holds = mayHold && tries.length === 0 && !isImpatient
+    const holds = tries.length === 0 && !isImpatient
     return { ...asked, spread: spread === "even" ? spread : "order", wait: holds ? wait : 0, patience: this.#patience }
   }
 
@@ -303,19 +276,12 @@ export class Attempts<B, A> {
     return targets.map(leaseTarget).filter(this.#options.accounts.serves)
   }
 
-  /** The target of a lease: the first of its upstream that the configuration in effect still has. */
-  #indexOf({ account, upstream }: Lease, candidates: ReadonlyArray<number>): number {
-    const targets = this.#targets
-    const ofUpstream = candidates.filter((index) => targets[index]!.upstream === upstream)
-    const { quotas } = this.#options.accounts
-    const served = ofUpstream.filter((index) => this.#served([targets[index]!]).length > 0)
-    // The account may be out for one of its models.
-    const { caller } = this.#work
-    const isBackground = caller._tag === "Managed" && quotas?.isBackground(caller.key) === true
-    const open = served.find((index) =>
-      (quotas?.waitFor(account, leaseTarget(targets[index]!), isBackground) ?? 0) === 0
-    )
-    return open ?? served[0] ?? ofUpstream[0] ?? 0
+  /** The target of a lease. A caller's own token has the first one of its upstream. */
+  #indexOf({ target, upstream }: Lease, candidates: ReadonlyArray<number>): number {
+    const ofUpstream = candidates.filter((index) => this.#targets[index]!.upstream === upstream)
+    const granted = ofUpstream.find((index) => this.#targets[index]!.model.id === target?.model)
+    const served = ofUpstream.find((index) => this.#served([this.#targets[index]!]).length > 0)
+    return granted ?? served ?? ofUpstream[0] ?? 0
   }
 
   /** Goes on without a lease: to targets that were tried before, or to the error. */

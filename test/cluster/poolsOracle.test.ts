@@ -214,7 +214,7 @@ class Oracle {
     this.asked.set(id, asked)
     const { leaseRequest, ...choice } = asked
     const waiter = this.pools.request(
-      { preferred: undefined, ...choice, request: leaseRequest, now: this.now, patience, about: "" },
+      { preferred: undefined, needs: undefined, ...choice, request: leaseRequest, now: this.now, patience, about: "" },
       (refusal) => this.note(id, refusal)
     )
     if ("_tag" in waiter) return this.note(id, waiter)

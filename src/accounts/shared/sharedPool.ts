@@ -15,6 +15,7 @@ import { hash } from "node:crypto"
 import { Store } from "../../cluster/store/Store.ts"
 import type { ClaimTarget } from "../../cluster/store/StoreShape.ts"
 import { accountsNamed } from "../../config/Account.ts"
+import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentNotices } from "../../config/Notices.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
@@ -30,7 +31,7 @@ import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../ac
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { jitter, reasonFor } from "../backOff.ts"
 import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
-import type { Caller, Lease, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
+import type { Caller, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import {
@@ -43,6 +44,7 @@ import {
 } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
 import { type Claim, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
+import { makeLeasePastLimits, type StoreLease } from "./pastLimits.ts"
 import {
   accountReport,
   countOf,
@@ -376,7 +378,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   }
 
   const lease: (restore: Restore, caller: Caller, options: LeaseOptions) => Effect.Effect<
-    Lease,
+    StoreLease,
     GatewayError,
     Scope.Scope
   > = Effect.fnUntraced(function*(restore, caller, options) {
@@ -430,10 +432,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
         retryAfter: unknownRetryAfter
       })
     }
-    if (account !== undefined && taken.used !== undefined) {
+    if (budget !== undefined && account !== undefined && taken.used !== undefined) {
+      budget.isStrict = false
       for (const limits of budgetsOf(account, grant.pool, config.now())) {
-        const share = limits.length === 0 ? undefined : budget?.shareOf(grant.pool, limits, storeNow())
+        const share = limits.length === 0 ? undefined : budget.shareOf(grant.pool, limits, storeNow())
         if (share instanceof GatewayError) return yield* share
+        if (share?.strict !== undefined) budget.isStrict = true
       }
     }
     if (account !== undefined) {
@@ -446,6 +450,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const held = taken.held = heldBy(caller, grant.pool, driver)
     const leased = shell.leaseOf(
       account,
+      undefined,
       held,
       now() - began,
       (health, retryAfter, fault) =>
@@ -474,13 +479,39 @@ const makeSharedCore = Effect.fnUntraced(function*(
           return Effect.flatMap(claims.works(grant), (isBack) => isBack ? logBack(notices, grant.pool) : Effect.void)
         })
     )
-    return grant.over === undefined ? leased : { ...leased, over: grant.over }
+    return { lease: leased, over: grant.over }
+  })
+
+  const statesOf: PoolCore<SharedTokens>["statesOf"] = (accounts) =>
+    Effect.map(
+      Effect.orElseSucceed(view.factsOf(accounts.map(nameOf)), () => new Map<string, SharedFacts>()),
+      (facts) =>
+        accounts.map((account) => {
+          const known = facts.get(nameOf(account))
+          quotas.received(account, known?.quota ?? "")
+          return view.stateOf(account, known)
+        })
+    )
+
+  const leaseOnce = (caller: Caller, options: LeaseOptions) =>
+    Effect.uninterruptibleMask((restore) => lease(restore, caller, options))
+  const leasePastLimits = makeLeasePastLimits({
+    lease: leaseOnce,
+    statesOf,
+    accountsOf: (upstream) =>
+      config.now().accounts.flatMap((account) =>
+        account.upstream === upstream ? registry.get(account.identity[0]!) ?? [] : []
+      ),
+    quotas,
+    modelLimits: shell.modelLimits,
+    config,
+    clock,
+    shutdown: yield* CurrentShutdown
   })
 
   return {
     apply: (drivers) => registry.apply(config.now, drivers),
     get: registry.get,
-    learnsAtGrants: true,
     makeTokens: (account, options) => {
       const name = () => nameOf(account)
       return makeSharedTokens({
@@ -502,7 +533,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
       const failure = Exit.isFailure(exit) ? Cause.findErrorOption(exit.cause) : undefined
       return failure?._tag === "Some" ? report(nameOf(account), "login", verdictOn(failure.value)) : Effect.void
     },
-    lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
+    lease: (caller, options) =>
+      caller._tag === "Direct"
+        ? Effect.map(leaseOnce(caller, options), ({ lease }) => lease)
+        : leasePastLimits(caller, options),
     access: (account, tokens) => {
       const name = nameOf(account)
       return Effect.map(Effect.mapError(view.factsOf([name]), storeUnavailable), (facts) => {
@@ -511,16 +545,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         return (health, retryAfter) => report(name, epoch, { health, retryAfter })
       })
     },
-    statesOf: (accounts) =>
-      Effect.map(
-        Effect.orElseSucceed(view.factsOf(accounts.map(nameOf)), () => new Map<string, SharedFacts>()),
-        (facts) =>
-          accounts.map((account) => {
-            const known = facts.get(nameOf(account))
-            quotas.received(account, known?.quota ?? "")
-            return view.stateOf(account, known)
-          })
-      ),
+    statesOf,
     whyNot: (account) => {
       if (account.account?.disabled === true) return "disabled"
       if (sharedBudgets.isAtBudget(account, nameOf(account), storeNow())) return "budget"

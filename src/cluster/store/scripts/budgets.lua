@@ -1,7 +1,7 @@
 -- The budgets of accounts and upstreams: `accounts/budgets.ts` over Redis keys. `usage:budgets` has the limits of each subject; a subject is
 -- the name of an account, or `@` and that of an upstream. What is used of them is beside the usage of business keys (`windows.lua`). A lease
 -- holds its reservations in `usage:spends:<node>`; or, with too little left, `a` or `u` (of the account or the upstream) and when that window
--- ends. A share of a target is that of a reservation, and the one of strict limits behind it if the request is bounded.
+-- ends. A target has a share as reservations have one, and behind it the share of strict limits if the request is bounded.
 -- The key of a subject among those of `windows.lua`, which are ids of business keys else.
 local function key_of(subject) return string.sub(subject, 1, 1) == '@' and subject or '#' .. subject end
 
