@@ -79,10 +79,7 @@ for _, one in ipairs(tickets) do
 end
 -- The node may have missed messages: it stays responsible for probes of accounts until it reports their outcome.
 for _, p in ipairs(pools) do
-  local trying = call('HGETALL', p.k .. 'trying')
-  for i = 1, #trying, 2 do
-    if trying[i + 1] == me then notify(me, 'due ' .. trying[i]) end
-  end
+  for _, account in ipairs(assigned(p, 'trying', me)) do notify(me, 'due ' .. account) end
 end
 serve()
 finish()

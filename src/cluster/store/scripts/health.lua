@@ -14,9 +14,9 @@ local function report(seen)
   if not verdict then return {} end
   local p = pool_of(account)
   if not is_member(p, account) then return {} end
-  local key = K .. 'health:' .. account
+  local key = health_key(account)
   local facts = call('HMGET', key, 'epoch', 'fault', 'faults', 'first', 'longest')
-  local current, till = health_of(p, account)
+  local current, till = health_of(account)
   local tried = current == 'out' and till == INF
   if since == 'try' and not tried then return {} end
   local fresh = since == 'always' or since == (facts[1] or '0')
@@ -44,7 +44,7 @@ local function report(seen)
   end
   if current ~= 'cooling' or not retry then return {} end
   local stated = delay_of(state, 1, seen.first, seen.longest, retry, random)
-  if now + stated > math.max(till, stated_of(p, account)) then
+  if now + stated > math.max(till, stated_of(account)) then
     suspend(p, account, 'cooling', now + math.min(stated, TRIED_AFTER), now + stated)
   end
   return {}

@@ -9,7 +9,7 @@
 local op, account = ARGV[4], ARGV[5]
 local p = pool_of(account)
 local lock, mine = K .. 'login:' .. account, 'run ' .. me
-local health, token = K .. 'health:' .. account, K .. 'token:' .. account
+local health, token = health_key(account), K .. 'token:' .. account
 local function version() return call('HGET', health, 'token') or '0' end
 local function current() return { 'token', call('GET', token) or '0 0 ' } end
 local function put(time, sealed)

@@ -133,26 +133,23 @@ local function is_member(p, account) return call('SISMEMBER', p.k .. 'roster', a
 
 local function is_enabled(p, account) return call('SISMEMBER', p.k .. 'disabled', account) == 0 end
 
--- A disabled account keeps its state without probes: its recovery waits in `parked` until it is enabled.
-local function state_of(p, account)
-  local parked = call('HGET', p.k .. 'parked', account)
-  if parked then
-    local state, parked_till = string.match(parked, '^(%S+) (%S+)$')
-    return state, tonumber(parked_till)
-  end
-  local till = call('ZSCORE', p.k .. 'cool', account)
-  if till then return 'cooling', tonumber(till) end
-  till = call('ZSCORE', p.k .. 'untried', account)
-  if till then return 'out', tonumber(till) end
-  return 'ready', 0
+local function health_key(account) return K .. 'health:' .. account end
+
+-- The state of an account apart from its budgets, and until when. A disabled one keeps its state without probes.
+local function health_of(account)
+  local state, till = unpack(call('HMGET', health_key(account), 'state', 'till'))
+  return state or 'ready', tonumber(till) or 0
 end
 
--- The state of an account apart from its budgets: at a budget it cools until the window ends, and `beneath` has what it is then.
-local function health_of(p, account)
-  local beneath = budgeted and call('HGET', p.k .. 'beneath', account)
-  if not beneath then return state_of(p, account) end
-  local state, till = string.match(beneath, '^(%S+) (%S+)$')
-  return state, tonumber(till)
+-- Until when a budget of an account is used up; 0 while all have something left.
+local function spent_of(account) return tonumber(call('HGET', health_key(account), 'spent')) or 0 end
+
+-- The state of an account: at a budget it cools until the window ends.
+local function state_of(account)
+  local state, till = health_of(account)
+  local spent = budgeted and state ~= 'out' and spent_of(account) or 0
+  if spent > 0 then return 'cooling', math.max(spent, till) end
+  return state, till
 end
 
 local function used(p, account) return tonumber(call('HGET', p.k .. 'use', account)) or 0 end
@@ -232,7 +229,7 @@ end
 
 -- Updates the index entries of an account and of the queues for it.
 local function place(p, account)
-  if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' and used(p, account) < p.per then
+  if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' and used(p, account) < p.per then
     local score = score_of(p, account)
     if call('HEXISTS', p.k .. 'cleaning', account) == 1 then score = score + BEHIND_ALL end
     call('ZADD', p.k .. 'spare', score, account)
@@ -280,7 +277,7 @@ local function pick(p, lease_request)
   end
   local ready = 0
   for _, account in ipairs(list) do
-    if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' then ready = ready + 1 end
+    if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' then ready = ready + 1 end
   end
   if in_rotation(p) > ready then return nil end
   return spare[1]
@@ -327,7 +324,7 @@ local function hopeless(p, lease_request, deadline)
   local back = 0
   if kind == 'P' then
     local account = string.sub(lease_request, 3)
-    local state, till = state_of(p, account)
+    local state, till = state_of(account)
     if state == 'out' or not is_enabled(p, account) then return 'Unavailable' end
     if state == 'cooling' then back = till end
   elseif in_rotation(p) <= 0 then
@@ -398,7 +395,7 @@ local over_budgets
 local function grant_of(p, node, ticket, account, fence)
   local facts, cleaning, quota, over = {}, '0', '', ''
   if account ~= '' then
-    facts = call('HMGET', K .. 'health:' .. account, 'epoch', 'token')
+    facts = call('HMGET', health_key(account), 'epoch', 'token')
     cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1 and '1' or '0'
     quota, over = quota_of(account), budgeted and over_budgets(node, ticket) or ''
   end

@@ -19,7 +19,7 @@ if is_account and ended.quota ~= '' then learn_quota(account, ended.quota) end
 serve()
 local clean = ''
 if is_account then
-  local key = K .. 'health:' .. account
+  local key = health_key(account)
   if ended.unclean and is_member(p, account) then call('HSET', key, 'unclean', '1') end
   if ended.cleans and used(p, account) == 0 and call('HEXISTS', key, 'unclean') == 1 and
     call('HEXISTS', p.k .. 'cleaning', account) == 0 then

@@ -2,7 +2,7 @@
 local tested, seen = ARGV[4], cjson.decode(ARGV[5])
 local account = seen.account
 if tested ~= '' and is_member(pool_of(account), account) then
-  call('HSET', K .. 'health:' .. account, 'tested', tested)
+  call('HSET', health_key(account), 'tested', tested)
   call(tested == 'failed' and 'SADD' or 'SREM', K .. 'failed_tests', account)
   if tested == 'ok' and call('DEL', K .. 'quota:' .. account) == 1 then
     place(pool_of(account), account)

@@ -30,7 +30,7 @@ if ARGV[4] == 'accounts' then
   reply.failed_tests = 0
   for _, account in ipairs(call('SMEMBERS', K .. 'failed_tests')) do
     local p = pool_of(account)
-    if call('SISMEMBER', p.k .. 'disabled', account) == 0 and state_of(p, account) == 'ready' then
+    if call('SISMEMBER', p.k .. 'disabled', account) == 0 and state_of(account) == 'ready' then
       reply.failed_tests = reply.failed_tests + 1
     end
   end
