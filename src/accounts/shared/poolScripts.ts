@@ -64,9 +64,9 @@ export type PoolStatus = typeof PoolStatus.Type
 
 type CountOfPool = "in_use" | "total" | "disabled" | "cooling" | "out" | "spare"
 
-/** A count over all pools. */
-export const countOf = ({ pools }: PoolStatus, name: CountOfPool): number =>
-  asList(pools).reduce((sum, pool) => sum + pool[name], 0)
+/** A count over all pools; `unknown` without a status. */
+export const countOf = (seen: PoolStatus | undefined, name: CountOfPool, unknown = 0): number =>
+  seen === undefined ? unknown : asList(seen.pools).reduce((sum, pool) => sum + pool[name], 0)
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(PoolStatus))
 

@@ -560,13 +560,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
     },
     watch: (pool) => (watch) => pollPool(pool, watch),
     metrics: Effect.map(view.status(false), (seen) => {
-      const [cooling, out, total] = (["cooling", "out", "total"] as const).map((name) =>
-        seen === undefined ? 0 : countOf(seen, name)
-      ) as [number, number, number]
+      const [cooling, out] = [countOf(seen, "cooling"), countOf(seen, "out")]
       return {
         inUse: claims.inUse(),
         waiting: claims.waiting(),
-        accounts: { ready: byName.size === 0 ? 0 : total - cooling - out, cooling, out, draining: 0 },
+        accounts: { ready: byName.size === 0 ? 0 : countOf(seen, "total") - cooling - out, cooling, out, draining: 0 },
         stickyHits,
         stickyMoves,
         ...cleanUp.counts()

@@ -73,8 +73,8 @@ local function is_single()
   return count == 1
 end
 
--- Notes what the try of a lease showed of its upstream: `verdict` is `ok` or a fault. Returns the delay of the cooling that it begins, or `back` if
--- it ends one.
+-- Notes what the try of a lease showed of its upstream: `verdict` is `ok` or a fault. Returns the delay of the cooling that it begins, or
+-- `back` if it ends one.
 local function upstream_report(ticket, seen)
   local p = lease_of(me, ticket)
   if not p or p.leaving or is_single() then return nil end

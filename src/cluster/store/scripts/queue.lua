@@ -128,8 +128,8 @@ settle = function(record)
   end
 end
 
--- The targets of a request that may serve it before a deadline, and the refusal of the others, if there is one. During the quiet period of an empty store
--- all may, because returning nodes bring their leases, and the accounts may not be restored yet.
+-- The targets of a request that may serve it before a deadline, and the refusal of the others, if there is one. During the quiet period of
+-- an empty store all may, because returning nodes bring their leases, and the accounts may not be restored yet.
 local function able_of(targets, deadline)
   local able, reason, till = {}, nil, nil
   for _, target in ipairs(targets) do

@@ -8,7 +8,9 @@
 -- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<lease_request>|<node>`.
 -- `lines` has the queues whose first waiter may be served, by that waiter's number.
 --
--- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `home` has the pool of each account. `leases:<node>` has the leases of a node by their tickets: fence, account and pool.
+-- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `home` has the pool of each account, and `health:<account>`
+-- its state apart from its budgets, until when, and when its used-up budget ends (`spent`). `leases:<node>` has the leases of a node by
+-- their tickets: fence, account and pool.
 --
 -- `tickets:<node>` has the waiters of a node by their tickets, and `queue` those of all by number. A record is JSON: number, deadline, since,
 -- style, spread, whether it holds at its first pool, the targets in order, and the refusal of the places that it has given up. A
