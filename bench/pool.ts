@@ -96,7 +96,8 @@ const share: Share = { tokens: 100, cost: 0n, strict: { tokens: 200, cost: 5_000
 const budget: LeaseBudget = {
   shareOf: () => share,
   sharesOf: () => share,
-  used: () => ({ counted: true, tokens: 150, cost: 3_000n })
+  used: () => ({ counted: true, tokens: 150, cost: 3_000n }),
+  isStrict: false
 }
 /** What an answer says of a window of an account and of one of a model. */
 const limits = {

@@ -13,6 +13,7 @@ const floors: Readonly<Record<string, number>> = {
   config: 1,
   upstream: 2,
   accounts: 3,
+  placement: 3,
   recordings: 3,
   usage: 3,
   completion: 4,

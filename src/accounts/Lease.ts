@@ -12,7 +12,8 @@ import type { QuotaWindow } from "../domain/quota.ts"
 import type { MoveCause } from "../domain/warmth.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { AccountWork, AccountWorkFacts } from "./AccountWork.ts"
-import type { BudgetFacts, LeaseBudget, Over } from "./budgets.ts"
+import type { BudgetFacts, LeaseBudget } from "./budgets.ts"
+import type { ModelLimits } from "./ModelLimits.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import type { Quotas } from "./quota.ts"
@@ -118,6 +119,8 @@ export interface LeaseTarget {
 export interface Lease {
   /** The name of the account's upstream. */
   readonly upstream: string
+  /** The target that serves the request: the first of the account's upstream whose model its server takes at present. */
+  readonly target: LeaseTarget | undefined
   /** The driver of the credential. Another upstream never receives the credential. */
   readonly driver: Driver
   readonly credential: Credential
@@ -143,8 +146,6 @@ export interface Lease {
   readonly work: AccountWork | undefined
   /** What this process knows of the quotas of accounts, which learns from each answer; absent from a pool that knows none. */
   readonly quotas: Quotas | undefined
-  /** The lease is of an account with too little budget for the try, and has reserved nothing. The pool returns no such lease. */
-  readonly over: Over | undefined
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly refreshToken: Effect.Effect<void>
   /**
@@ -300,23 +301,6 @@ export interface PoolWatch {
   readonly queue: () => void
 }
 
-/** Models that the servers of upstreams without accounts limit at present. */
-export interface ModelLimits {
-  /** False while no limit is known. */
-  readonly isActive: () => boolean
-  /** Milliseconds until the server takes requests for a model again; 0 for a model without a limit. */
-  readonly waitFor: (target: LeaseTarget) => number
-  /** Notes that the server limits a model. `retryAfter` is in seconds. */
-  readonly limited: (target: LeaseTarget, driver: Driver, retryAfter: number | undefined) => Effect.Effect<void>
-  /** Notes that the server has answered for a model. */
-  readonly answered: (target: LeaseTarget) => void
-  /**
-   * Lets so many milliseconds of a limit pass. Fails with `upstream_rate_limited` beyond `patience` or `most` waiting requests, and with
-   * `shutting_down`.
-   */
-  readonly pass: (millis: number, patience: number, most: number) => Effect.Effect<void, GatewayError>
-}
-
 /** The pool of accounts. */
 export interface AccountPool {
   /**
@@ -347,8 +331,6 @@ export interface AccountPool {
   readonly serves: (target: LeaseTarget) => boolean
   /** The models that servers of upstreams without accounts limit; absent from a pool that knows none. */
   readonly modelLimits?: ModelLimits | undefined
-  /** What this process knows of the quotas of accounts; absent from a pool that knows none. */
-  readonly quotas?: Quotas | undefined
   /** Why an account would not serve one more request now, as far as this process knows; absent from a pool that cannot say. */
   readonly whyNot?: ((last: LeaseTarget & { readonly account: string }) => MoveCause) | undefined
   /** Notifies `watch` of every change until the scope ends. */

@@ -15,6 +15,7 @@ import { AccountOrder, type PoolChoice, type Ranked } from "./choice.ts"
 import { Heap, type HeapEntry, heapEntry } from "./heap.ts"
 import {
   type LeaseRequest,
+  type Needs,
   type Notify,
   type Place,
   PoolQueue,
@@ -29,7 +30,7 @@ import {
 } from "./poolQueue.ts"
 import { WaitQueue } from "./waitQueue.ts"
 
-export type { LeaseRequest, Refusal, Slot, SlotState, Waiter } from "./poolQueue.ts"
+export type { LeaseRequest, Needs, Refusal, Slot, SlotState, Waiter } from "./poolQueue.ts"
 
 /** How many requests may run and wait concurrently. */
 export interface Limits {
@@ -67,10 +68,19 @@ const neverGiven = -(2 ** 40)
 const behindAll = 2 ** 50
 
 /** What the waiters of one queue wait for. */
-type Purpose<A> =
-  | { readonly _tag: "Any"; readonly avoid: ReadonlySet<string>; readonly id: string }
-  | { readonly _tag: "Pinned"; readonly slot: SlotNode<A> }
-  | { readonly _tag: "Direct" }
+type Purpose<A> = AccountPurpose<A> | { readonly _tag: "Direct"; readonly id: "" }
+
+/** An account that suits the waiters: any one but those to avoid, or the one that they are pinned to. */
+type AccountPurpose<A> =
+  & {
+    /** Names the purpose; empty for any account. */
+    readonly id: string
+    readonly needs: Needs<A> | undefined
+  }
+  & ({ readonly _tag: "Any"; readonly avoid: ReadonlySet<string> } | {
+    readonly _tag: "Pinned"
+    readonly slot: SlotNode<A>
+  })
 
 type Waiters<A> = WaitQueue<Place<A>, Purpose<A>>
 
@@ -95,8 +105,8 @@ class SlotNode<A> implements Ranked, Slot<A> {
   weight = 1
   start = 0
   reset: number | undefined = undefined
-  /** The waiters that are pinned to this account; made by the first of them. */
-  queue: Waiters<A> | undefined = undefined
+  /** The queues of waiters that are pinned to this account. */
+  readonly queues = new Set<Waiters<A>>()
   /** Place among the accounts with spare capacity, by their score (`choice.ts`). */
   readonly rotation: HeapEntry<SlotNode<A>> = heapEntry(this)
   /** Place among the cooling accounts, or among those that are out, by `until`. */
@@ -111,12 +121,11 @@ class SlotNode<A> implements Ranked, Slot<A> {
   get available(): boolean {
     return this.rotation.position !== -1
   }
-
-  ownQueue(): Waiters<A> {
-    this.queue ??= new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Pinned", slot: this })
-    return this.queue
-  }
 }
+
+/** When an account in rotation suits a purpose: 0 for now. */
+const suitsAt = <A>({ needs }: AccountPurpose<A>, { account }: SlotNode<A>): number =>
+  needs === undefined ? 0 : needs.suitsAt(account)
 
 const noAvoid: ReadonlySet<string> = new Set()
 
@@ -136,10 +145,17 @@ export class PoolState<A> implements QueuedPool<A> {
   readonly #out = new Heap<SlotNode<A>>()
   /** Queues with waiters. The queue of one account is here only while that account has spare capacity. */
   readonly #queues = new Heap<Waiters<A>>()
-  readonly #direct: Waiters<A> = new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Direct" })
-  readonly #any: Waiters<A> = new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Any", avoid: noAvoid, id: "" })
-  /** Queues of requests that avoid accounts, by those accounts; kept only while they have waiters. */
-  readonly #avoiding = new Map<string, Waiters<A>>()
+  /** Queues with waiters whose needs no account with spare capacity meets, by the time at which one may. */
+  readonly #blocked = new Heap<Waiters<A>>()
+  readonly #direct: Waiters<A> = new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Direct", id: "" })
+  readonly #any: Waiters<A> = new WaitQueue<Place<A>, Purpose<A>>({
+    _tag: "Any",
+    avoid: noAvoid,
+    id: "",
+    needs: undefined
+  })
+  /** The queues of other purposes, by their ids; kept only while they have waiters. */
+  readonly #others = new Map<string, Waiters<A>>()
   readonly #queue: PoolQueue<A>
   readonly #alone: ReadonlyArray<PoolState<A>> = [this]
   /** Places of waiters that wait elsewhere while this pool is skipped. */
@@ -207,7 +223,8 @@ export class PoolState<A> implements QueuedPool<A> {
     return Math.min(
       this.#spent === 0 ? Number.POSITIVE_INFINITY : this.#spent,
       this.#cooling.peek()?.key ?? Number.POSITIVE_INFINITY,
-      this.#out.peek()?.key ?? Number.POSITIVE_INFINITY
+      this.#out.peek()?.key ?? Number.POSITIVE_INFINITY,
+      this.#blocked.peek()?.key ?? Number.POSITIVE_INFINITY
     )
   }
 
@@ -279,7 +296,7 @@ export class PoolState<A> implements QueuedPool<A> {
     if (!node.member) return
     node.stated = state === "cooling" && stated > until ? stated : 0
     this.#setState(node, state, until)
-    if (node.queue !== undefined) this.#refuse(node.queue)
+    this.#refusePinned(node)
     this.#refuseShared()
     this.#queue.serve()
   }
@@ -300,8 +317,14 @@ export class PoolState<A> implements QueuedPool<A> {
     if (!node.member || node.spent === until) return
     node.spent = until
     this.#setState(node, node.health, node.healthUntil)
-    if (node.queue !== undefined) this.#refuse(node.queue)
+    this.#refusePinned(node)
     this.#refuseShared()
+    this.#queue.serve()
+  }
+
+  /** Says that an account, or each one, may suit other waiters than before. Looks at every waiter that nothing suits. */
+  reconsider(slot: Slot<A> | undefined): void {
+    this.#unblock(slot as SlotNode<A> | undefined)
     this.#queue.serve()
   }
 
@@ -309,7 +332,7 @@ export class PoolState<A> implements QueuedPool<A> {
   spendAll(until: number): void {
     if (this.#spent === until) return
     this.#spent = until
-    this.#refuseAll()
+    for (const slot of this.#members.values()) this.#refusePinned(slot)
     this.#refuseShared()
     this.#queue.serve()
   }
@@ -324,6 +347,9 @@ export class PoolState<A> implements QueuedPool<A> {
     for (let first = this.#cooling.peek(); first !== undefined && first.key <= now; first = this.#cooling.peek()) {
       first.value.spent = 0
       this.#setState(first.value, "ready", 0)
+    }
+    for (let first = this.#blocked.peek(); first !== undefined && first.key <= now; first = this.#blocked.peek()) {
+      this.#release(first.value)
     }
     const due: Array<Slot<A>> = []
     for (let first = this.#out.peek(); first !== undefined && first.key <= now; first = this.#out.peek()) {
@@ -405,10 +431,9 @@ export class PoolState<A> implements QueuedPool<A> {
     }
     if (!open) {
       this.#refuse(this.#direct)
-      yield* eachCooperatively(this.#members.values(), ({ queue }) => {
-        if (queue !== undefined) this.#refuse(queue)
-      })
+      yield* eachCooperatively(this.#members.values(), (slot) => this.#refusePinned(slot))
     }
+    this.#unblock(undefined)
     this.changes?.slot(undefined)
     this.#refuseShared()
   }
@@ -429,7 +454,7 @@ export class PoolState<A> implements QueuedPool<A> {
     slot.stated = 0
     this.#setState(slot, "ready", 0)
     if (slot.inUse > 0) this.#draining.set(slot.key, slot)
-    if (slot.queue !== undefined) this.#refuse(slot.queue)
+    this.#refusePinned(slot)
   }
 
   #setState(slot: SlotNode<A>, health: SlotState, until: number): void {
@@ -444,6 +469,8 @@ export class PoolState<A> implements QueuedPool<A> {
     this.changes?.slot(slot)
     this.#joinRecovery(slot)
     this.#place(slot)
+    // Without it others may be in rotation no more, so that an account which is avoided serves.
+    this.#unblock(undefined)
   }
 
   #leaveRecovery(slot: SlotNode<A>): void {
@@ -465,7 +492,8 @@ export class PoolState<A> implements QueuedPool<A> {
       slot.enabled = enabled
       this.changes?.slot(slot)
       this.#joinRecovery(slot)
-      if (!enabled && slot.queue !== undefined) this.#refuse(slot.queue)
+      if (!enabled) this.#refusePinned(slot)
+      this.#unblock(undefined)
     }
     this.#place(slot)
   }
@@ -474,16 +502,54 @@ export class PoolState<A> implements QueuedPool<A> {
   #place(slot: SlotNode<A>): void {
     if (slot.member && slot.enabled && slot.state === "ready" && slot.inUse < this.#limits.perAccount) {
       const score = this.#order.score(slot)
+      const wasAvailable = slot.available
       this.#spare.put(slot.rotation, slot.cleaning ? score + behindAll : score)
+      if (!wasAvailable) this.#unblock(slot)
     } else {
       this.#spare.remove(slot.rotation)
     }
-    if (slot.queue?.head !== undefined) this.#placeQueue(slot.queue)
+    for (const queue of slot.queues) this.#placeQueue(queue)
+  }
+
+  /** Lets the waiters be looked at again that nothing has suited: all, or those that an account suits now. */
+  #unblock(slot: SlotNode<A> | undefined): void {
+    if (this.#blocked.size === 0) return
+    for (const queue of this.#blocked.values()) {
+      const { purpose } = queue
+      // An account that is avoided serves once no other one does.
+      const isChanged = slot === undefined || (purpose._tag === "Any" && purpose.avoid.size > 0)
+      if (isChanged || (purpose._tag !== "Direct" && suitsAt(purpose, slot) === 0)) this.#release(queue)
+    }
+  }
+
+  #release(queue: Waiters<A>): void {
+    this.#blocked.remove(queue.entry)
+    queue.isBlocked = false
+    this.#placeQueue(queue)
+  }
+
+  /** Sets the waiters of a purpose aside, until an account may suit it that does not now. Looks at each account. */
+  #block(queue: Waiters<A>): void {
+    const { purpose } = queue
+    if (purpose._tag === "Direct") return
+    let first = Number.POSITIVE_INFINITY
+    for (const slot of purpose._tag === "Pinned" ? [purpose.slot] : this.#members.values()) {
+      const at = suitsAt(purpose, slot)
+      if (at > 0 && at < first) first = at
+    }
+    this.#queues.remove(queue.entry)
+    queue.isBlocked = true
+    this.#blocked.put(queue.entry, first)
+    this.#queue.isDue = true
   }
 
   #placeQueue(queue: Waiters<A>): void {
     const head = queue.head
     const { purpose } = queue
+    if (queue.isBlocked) {
+      if (head === undefined) this.#release(queue)
+      return
+    }
     if (
       head === undefined || (purpose._tag === "Pinned" && !purpose.slot.available) ||
       (purpose._tag === "Direct" && !this.#directAllowed)
@@ -499,13 +565,19 @@ export class PoolState<A> implements QueuedPool<A> {
     return this.#directInUse < this.#limits.direct
   }
 
-  queueOf(request: LeaseRequest): Waiters<A> | undefined {
+  queueOf(request: LeaseRequest, needs: Needs<A> | undefined): Waiters<A> | undefined {
     if (request._tag === "Direct") return this.#direct
-    if (request._tag === "Pinned") return this.#members.get(request.key)?.ownQueue()
-    if (request.avoid.size === 0) return this.#any
-    const id = [...request.avoid].sort().join("\n")
-    return this.#avoiding.get(id) ??
-      new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Any", avoid: new Set(request.avoid), id })
+    const slot = request._tag === "Pinned" ? this.#members.get(request.key) : undefined
+    if (request._tag === "Pinned") {
+      if (slot === undefined) return undefined
+      const id = `pinned\n${slot.key}\n${needs?.id ?? ""}`
+      return this.#others.get(id) ?? new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Pinned", slot, id, needs })
+    }
+    const { avoid } = request
+    if (avoid.size === 0 && needs === undefined) return this.#any
+    const id = `any\n${needs?.id ?? ""}\n${avoid.size === 0 ? "" : [...avoid].sort().join("\n")}`
+    return this.#others.get(id) ??
+      new WaitQueue<Place<A>, Purpose<A>>({ _tag: "Any", avoid: new Set(avoid), id, needs })
   }
 
   hasPlace(queue: Waiters<A>): boolean {
@@ -543,20 +615,25 @@ export class PoolState<A> implements QueuedPool<A> {
     this.#parked.delete(place)
     const { purpose } = place.queue as Waiters<A>
     // Its queue may have become empty, and been replaced by another one with the same purpose.
-    const known = purpose._tag === "Any" ? this.#avoiding.get(purpose.id) : undefined
-    this.#putIn(known ?? place.queue as Waiters<A>, place)
+    this.#putIn(this.#others.get(purpose.id) ?? place.queue as Waiters<A>, place)
   }
 
   #putIn(queue: Waiters<A>, place: Place<A>): void {
+    const { purpose } = queue
     queue.join(place)
     place.queue = queue
-    if (queue.purpose._tag === "Any" && queue !== this.#any) this.#avoiding.set(queue.purpose.id, queue)
+    if (purpose.id !== "") this.#others.set(purpose.id, queue)
+    if (purpose._tag === "Pinned") purpose.slot.queues.add(queue)
     this.#placeQueue(queue)
   }
 
   #takeOut(queue: Waiters<A>, place: Place<A>): void {
+    const { purpose } = queue
     queue.leave(place)
-    if (queue.purpose._tag === "Any" && queue.head === undefined) this.#avoiding.delete(queue.purpose.id)
+    if (queue.head === undefined) {
+      this.#others.delete(purpose.id)
+      if (purpose._tag === "Pinned") purpose.slot.queues.delete(queue)
+    }
     this.#placeQueue(queue)
   }
 
@@ -590,7 +667,7 @@ export class PoolState<A> implements QueuedPool<A> {
   }
 
   refuseTried(): void {
-    for (const { queue } of this.#tried) if (queue !== undefined) this.#refuse(queue)
+    for (const slot of this.#tried) this.#refusePinned(slot)
     this.#tried = []
     this.#refuseShared()
   }
@@ -620,45 +697,52 @@ export class PoolState<A> implements QueuedPool<A> {
     return purpose._tag === "Pinned" ? purpose.slot : undefined
   }
 
-  isInRotation({ purpose }: Waiters<A>): boolean {
-    if (this.#spent > 0 && purpose._tag !== "Direct") return false
-    if (purpose._tag === "Any") return this.#inRotation > 0
-    return purpose._tag === "Direct" || purpose.slot.state === "ready"
-  }
-
   freeShare(): number {
     const all = Math.min(this.#limits.global, this.#inRotation * this.#limits.perAccount)
     return all === 0 ? 0 : (all - this.#inUse) / all
   }
 
   #preferred(purpose: Purpose<A>, key: string | undefined): SlotNode<A> | undefined {
-    const slot = key === undefined || purpose._tag !== "Any" || purpose.avoid.has(key)
-      ? undefined
-      : this.#members.get(key)
-    return slot?.available === true ? slot : undefined
+    if (key === undefined || purpose._tag !== "Any" || purpose.avoid.has(key)) return undefined
+    const slot = this.#members.get(key)
+    return slot?.available === true && suitsAt(purpose, slot) === 0 ? slot : undefined
   }
 
   /** The account that the next request for a purpose gets. */
   #pick(purpose: Purpose<A>): SlotNode<A> | undefined {
     if (purpose._tag === "Direct") return undefined
-    if (purpose._tag === "Pinned") return purpose.slot.available ? purpose.slot : undefined
-    const { avoid } = purpose
+    if (purpose._tag === "Pinned") {
+      const { slot } = purpose
+      return slot.available && suitsAt(purpose, slot) === 0 ? slot : undefined
+    }
+    const { avoid, needs } = purpose
     const order = this.#order
+    const isWanted = (slot: SlotNode<A>) => !avoid.has(slot.key) && suitsAt(purpose, slot) === 0
     const due = order.choose === "weighted"
-      ? this.#spare.first((slot) => !avoid.has(slot.key) && !slot.cleaning && order.isDue(slot))
+      ? this.#spare.first((slot) => !slot.cleaning && order.isDue(slot) && isWanted(slot))
       : undefined
     if (due !== undefined) return due.value
-    if (avoid.size === 0) return this.#spare.peek()?.value
-    const best = this.#spare.first((slot) => !avoid.has(slot.key))
+    if (avoid.size === 0 && needs === undefined) return this.#spare.peek()?.value
+    const best = this.#spare.first(isWanted)
     if (best !== undefined) return best.value
-    return this.#othersInRotation(avoid) ? undefined : this.#spare.peek()?.value
+    return avoid.size === 0 || this.#othersInRotation(purpose)
+      ? undefined
+      : this.#spare.first((slot) => suitsAt(purpose, slot) === 0)?.value
   }
 
   get #inRotation(): number {
     return this.size - this.#cooling.size - this.#out.size
   }
 
-  #othersInRotation(avoid: ReadonlySet<string>): boolean {
+  /** Whether an account is in rotation that the purpose does not avoid. */
+  #othersInRotation(purpose: Extract<Purpose<A>, { readonly _tag: "Any" }>): boolean {
+    const { avoid, needs } = purpose
+    if (needs !== undefined) {
+      for (const slot of this.#members.values()) {
+        if (slot.enabled && slot.state === "ready" && !avoid.has(slot.key) && suitsAt(purpose, slot) === 0) return true
+      }
+      return false
+    }
     let avoided = 0
     for (const key of avoid) {
       const slot = this.#members.get(key)
@@ -669,6 +753,10 @@ export class PoolState<A> implements QueuedPool<A> {
 
   /** Why no account for a purpose is in rotation or returns before the deadline; `undefined` if one does. */
   refusalFor({ purpose }: Waiters<A>, deadline: number): Refusal | undefined {
+    return this.#refusalOf(purpose, deadline)
+  }
+
+  #refusalOf(purpose: Purpose<A>, deadline: number): Refusal | undefined {
     if (purpose._tag === "Pinned" && !purpose.slot.member) return unknownAccount
     if (!this.#open) return unavailable
     if (purpose._tag === "Direct") return undefined
@@ -678,42 +766,62 @@ export class PoolState<A> implements QueuedPool<A> {
   }
 
   /** When an account for a purpose is in rotation again; 0 while one is, and `undefined` if that is unknown. */
-  #backAt(purpose: Exclude<Purpose<A>, { readonly _tag: "Direct" }>): number | undefined {
+  #backAt(purpose: AccountPurpose<A>): number | undefined {
     let until: number | undefined
-    if (purpose._tag === "Pinned") {
-      const { slot } = purpose
-      until = !slot.enabled || slot.state === "out" ? undefined : slot.state === "ready" ? 0 : slot.until
-    } else until = this.#inRotation > 0 ? 0 : this.#cooling.peek()?.key
+    if (purpose._tag === "Pinned") until = this.#servesAt(purpose, purpose.slot)
+    else if (purpose.needs === undefined) until = this.#inRotation > 0 ? 0 : this.#cooling.peek()?.key
+    else {
+      for (const slot of this.#members.values()) {
+        const at = this.#servesAt(purpose, slot)
+        if (at !== undefined && (until === undefined || at < until)) until = at
+        if (until === 0) break
+      }
+    }
     return until === undefined ? undefined : Math.max(until, this.#spent)
   }
 
-  /** Refuses the first waiters of a queue as long as no account can serve them in time. */
+  /** When an account is in rotation and suits a purpose; 0 for now, and `undefined` if that is unknown. */
+  #servesAt(purpose: AccountPurpose<A>, slot: SlotNode<A>): number | undefined {
+    if (!slot.enabled || slot.state === "out") return undefined
+    return Math.max(slot.state === "ready" ? 0 : slot.until, suitsAt(purpose, slot))
+  }
+
+  /** Refuses the first waiters of a queue as long as no account can serve them in time, whatever they need of it. */
   #refuse(queue: Waiters<A>): void {
+    const { purpose } = queue
+    const plain = purpose._tag === "Direct" ? purpose : { ...purpose, needs: undefined }
     for (let head = queue.head; head !== undefined; head = queue.head) {
-      const refusal = this.refusalFor(queue, head.deadline)
+      const refusal = this.#refusalOf(plain, head.deadline)
       if (refusal === undefined) return
       this.#queue.giveUp(head, refusal)
     }
   }
 
-  /** Refuses the waiters that are pinned to accounts, as far as those serve none in time. */
-  #refuseAll(): void {
-    for (const { queue } of this.#members.values()) if (queue !== undefined) this.#refuse(queue)
+  /** Refuses the waiters that are pinned to an account, as far as it serves them in no time. */
+  #refusePinned({ queues }: SlotNode<A>): void {
+    for (const queue of queues) this.#refuse(queue)
   }
 
   #refuseShared(): void {
     if (this.#open && this.#spent === 0 && this.#inRotation > 0) return
     this.#queue.release(this)
     this.#refuse(this.#any)
-    for (const queue of this.#avoiding.values()) this.#refuse(queue)
+    for (const queue of this.#others.values()) if (queue.purpose._tag === "Any") this.#refuse(queue)
     for (const place of this.#parked) {
       const refusal = this.refusalFor(place.queue as Waiters<A>, place.deadline)
       if (refusal !== undefined) this.#queue.giveUp(place, refusal)
     }
   }
 
-  readonly #servable = (queue: Waiters<A>): boolean =>
-    queue.purpose._tag !== "Any" || this.#pick(queue.purpose) !== undefined
+  /** The queues that `#servable` has found to suit nothing. */
+  #unsuited: Array<Waiters<A>> = []
+  readonly #servable = (queue: Waiters<A>): boolean => {
+    const { purpose } = queue
+    if (purpose._tag === "Direct" || (purpose._tag === "Pinned" && purpose.needs === undefined)) return true
+    if (this.#pick(purpose) !== undefined) return true
+    if (purpose.needs !== undefined) this.#unsuited.push(queue)
+    return false
+  }
 
   next(): Place<A> | undefined {
     if (!this.#open || this.#waiting === 0 || this.#inUse >= this.#limits.global) return undefined
@@ -721,7 +829,14 @@ export class PoolState<A> implements QueuedPool<A> {
   }
 
   #nextQueue(): Waiters<A> | undefined {
-    if (this.#spare.size > 0 && this.#spent === 0) return this.#queues.first(this.#servable)?.value
+    if (this.#spare.size > 0 && this.#spent === 0) {
+      const found = this.#queues.first(this.#servable)?.value
+      if (this.#unsuited.length > 0) {
+        for (const queue of this.#unsuited) this.#block(queue)
+        this.#unsuited = []
+      }
+      return found
+    }
     return this.#direct.head === undefined || !this.#directAllowed ? undefined : this.#direct
   }
 }

@@ -32,7 +32,7 @@ export interface PoolConfig<in out A> {
 }
 
 /** A request for a slot of one of several pools. */
-export interface PoolsRequest extends Choice {
+export interface PoolsRequest<in A> extends Choice<A> {
   /** Names of pools, in order of preference, each once. Unknown ones are left out. */
   readonly pools: ReadonlyArray<string>
   /** A pin names an account of one of the pools. */
@@ -80,6 +80,10 @@ export class Pools<A> {
     return first
   }
 
+  /** Is called when `recover` may have work at another time than before, if set. */
+  set due(due: () => void) {
+    this.#queue.due = due
+  }
   /** The most slots in use over all pools. */
   get limit(): number {
     return this.#queue.limit
@@ -119,7 +123,7 @@ export class Pools<A> {
    * Asks for a slot: returns a granted waiter, a waiter that `notify` reports on, or a refusal. The caller calls `widen` once the hold
    * at the first pool is over, and `close` when it stops waiting or gives the slot back.
    */
-  request({ about, now, patience, pools, request, ...choice }: PoolsRequest, notify: Notify): Waiter<A> | Refusal {
+  request({ about, now, patience, pools, request, ...choice }: PoolsRequest<A>, notify: Notify): Waiter<A> | Refusal {
     const configured = pools.flatMap((name) => this.#pools.get(name) ?? [])
     // The first pool of the request holds it, never the one that follows a pool which is not configured.
     const hold = choice.hold && this.#pools.has(pools[0] ?? "")

@@ -4,7 +4,7 @@
  *
  * The one thing to know: the check of all budgets of a try and their reservations are one synchronous step. A budget without anything left
  * takes its account, or its upstream, out of rotation (`PoolState.spend`); one with too little for a try leaves that try to others
- * (`pastBudgets.ts`).
+ * (`placement/needs.ts`).
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Notices } from "../config/Notices.ts"
@@ -17,6 +17,7 @@ import {
   moveTo,
   Reservation,
   type Share,
+  shareIn,
   stateAt,
   type Used,
   type WindowCount
@@ -26,6 +27,7 @@ import { noLimits } from "../usage/keyRules.ts"
 import { usedWindows } from "../usage/limitedWindows.ts"
 import type { AccountHistory } from "../usage/UsageStoreShape.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
+import { never } from "./poolQueue.ts"
 
 /** What a try uses of the budgets of its account and upstream. */
 export interface LeaseBudget {
@@ -38,14 +40,8 @@ export interface LeaseBudget {
   readonly sharesOf: (upstream: string, now: number) => Share
   /** What it has used; called once, when its lease ends. `now` is in Unix milliseconds. */
   readonly used: (now: number) => Used
-}
-
-/** A budget of a granted account, or of its upstream, has too little left for the try. */
-export interface Over {
-  readonly _tag: "Over"
-  /** Until the window ends. */
-  readonly seconds: number
-  readonly isOfUpstream: boolean
+  /** Set with its lease: what it has reserved is the most that it can use. */
+  isStrict: boolean
 }
 
 /** Accounts and upstreams whose counts are kept: more than have budgets, unless the configuration changes all the time. */
@@ -147,8 +143,38 @@ export class Budgets {
     this.#notices = notices && new BudgetNotices(notices)
   }
 
-  /** Reserves what a try may use of the budgets of its account and upstream: all of it, or nothing. */
-  take(account: PooledAccount, budget: LeaseBudget): Taken | Over | GatewayError {
+  /**
+   * When the budgets of an account and its upstream have room for a try, in Unix milliseconds; 0 for now. For a try that is larger than a whole
+   * budget `never` is added to the end of the window. A try that strict ones cannot bound has room: the account that it gets refuses it.
+   */
+  roomAt(
+    account: PooledAccount,
+    shareOf: (limits: ReadonlyArray<KeyLimit>, now: number) => Share | GatewayError
+  ): number {
+    const owners = this.#ownersOf(account)
+    if (owners.length === 0) return 0
+    const now = this.#now()
+    let until = 0
+    for (const owner of owners) {
+      const { limits } = owner
+      const share = shareOf(limits, now)
+      if (share instanceof GatewayError) return 0
+      const state = this.#stateOf(owner, now)
+      const exceeded = exceededBy(state, limits, share)
+      if (exceeded.length > 0) this.#notices?.refused(owner, state, limits, share)
+      for (const { kind, resetsAt, window } of exceeded) {
+        const own = shareIn(share, window)
+        const limit = limits.find((each) => each.window === window)!
+        const isLarger = kind === "tokens" ? own.tokens > limit.tokens! : kind === "cost" && own.cost > limit.cost!
+        until = Math.max(until, isLarger ? resetsAt + never : resetsAt)
+      }
+    }
+    return until
+  }
+
+  /** Reserves what a try may use of the budgets of an account that has room for it, and of its upstream: all of it, or nothing. */
+  take(account: PooledAccount, budget: LeaseBudget): Taken | GatewayError {
+    budget.isStrict = false
     const owners = this.#ownersOf(account)
     if (owners.length === 0) return nothing
     const now = this.#now()
@@ -157,15 +183,9 @@ export class Budgets {
       const { limits } = owner
       const share = budget.shareOf(account.upstream, limits, now)
       if (share instanceof GatewayError) return share
-      const state = this.#stateOf(owner, now)
-      const exceeded = exceededBy(state, limits, share)
-      if (exceeded.length > 0) {
-        this.#notices?.refused(owner, state, limits, share)
-        const until = Math.max(...exceeded.map(({ resetsAt }) => resetsAt))
-        return { _tag: "Over", seconds: Math.max(0, (until - now) / 1_000), isOfUpstream: owner.account === null }
-      }
-      shares.push([owner, state, share])
+      shares.push([owner, this.#stateOf(owner, now), share])
     }
+    budget.isStrict = shares.some(([, , { strict }]) => strict !== undefined)
     const reserved = shares.map(([owner, state, share]) =>
       [owner, new Reservation(state, owner.limits, now, share)] as const
     )

@@ -21,6 +21,11 @@ export class Heap<A> {
     return this.#entries.length
   }
 
+  /** The values, in no order. The heap may change meanwhile. */
+  values(): ReadonlyArray<A> {
+    return this.#entries.map(({ value }) => value)
+  }
+
   /** The first entry. O(1). */
   peek(): HeapEntry<A> | undefined {
     return this.#entries[0]

@@ -10,18 +10,19 @@ import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { CurrentNotices } from "../config/Notices.ts"
-import type { GatewayError } from "../domain/GatewayError.ts"
+import { GatewayError } from "../domain/GatewayError.ts"
 import { isOfMaker } from "../domain/makers.ts"
 import { servesModel } from "../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../domain/time.ts"
+import { RequestNeeds } from "../placement/needs.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { noLimits } from "../usage/keyRules.ts"
 import { type AccountHealthKeeper, makeAccountHealth, moveCauseOf, publishBack } from "./accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
 import { suspensionFor } from "./backOff.ts"
-import { hasBudgets, type Taken } from "./budgets.ts"
+import { hasBudgets } from "./budgets.ts"
 import { makeInProcessView } from "./inProcessView.ts"
 import type { Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch, Preference } from "./Lease.ts"
 import {
@@ -35,9 +36,10 @@ import {
   upstreamsOf
 } from "./pool.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
+import { never } from "./poolQueue.ts"
 import { type PoolConfig, Pools } from "./Pools.ts"
 import type { LeaseRequest, PoolChanges, Refusal, Slot, Waiter } from "./PoolState.ts"
-import { ambiguousAccount, disabledUpstreams, otherUpstream, refusalError } from "./refusals.ts"
+import { ambiguousAccount, disabledUpstreams, otherUpstream, overBudget, refusalError } from "./refusals.ts"
 import { makeSessionCleanUp } from "./sessionCleanUp.ts"
 import { type Answered, preferring, StickyConversations } from "./sticky.ts"
 import { type AccountTokens, makeTokens } from "./tokens.ts"
@@ -122,7 +124,9 @@ const makeInProcessCore = Effect.fnUntraced(function*(
 
   shell.quotas.changed = (account) => {
     const slot = slotOf(account)
-    if (slot !== undefined) poolOf(slot)?.setReset(slot, account.quota?.reset)
+    const pool = slot && poolOf(slot)
+    pool?.setReset(slot!, account.quota?.reset)
+    pool?.reconsider(slot)
     keep(account)
   }
   const health: AccountHealthKeeper = yield* makeAccountHealth(
@@ -152,9 +156,11 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     const ahead = now() - clock.currentTimeMillisUnsafe()
     pool.spend(slot, own === 0 ? 0 : own + ahead)
     pool.spendAll(ofUpstream === 0 ? 0 : ofUpstream + ahead)
+    pool.reconsider(config.now().upstreams.get(account.upstream)?.budgets === undefined ? slot : undefined)
     if (own > 0 || ofUpstream > 0) health.wake()
   }
   shell.budgets.changed = spend
+  state.due = () => health.wake()
   let hadBudgets = false
 
   const upstreams = yield* makeUpstreamHealth(clock, (name, skipped) => state.skip(name, skipped))
@@ -234,7 +240,12 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     }
   }
 
-  const requestOf = (caller: Caller, { avoid = avoidNothing, stay }: LeaseOptions, pools: ReadonlyArray<string>) => {
+  const requestOf = (
+    caller: Caller,
+    { avoid = avoidNothing, stay }: LeaseOptions,
+    pools: ReadonlyArray<string>,
+    needs: RequestNeeds | undefined
+  ) => {
     if (caller._tag === "Direct") return { request: { _tag: "Direct" } as LeaseRequest, pools }
     if (caller.target !== undefined) {
       const [account, ...others] = accountsNamed(config.now().account_table, caller.target)
@@ -242,22 +253,39 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       const request: LeaseRequest = { _tag: "Pinned", key: account?.identity[0] ?? "" }
       return { request, pools: account === undefined ? pools : [account.upstream] }
     }
-    const staying = stay === undefined ? undefined : pools.find((name) => state.get(name)?.get(stay)?.state === "ready")
+    const staying = stay === undefined ? undefined : pools.find((name) => {
+      const slot = state.get(name)?.get(stay)
+      return slot?.state === "ready" && needs?.suitsAt(slot.account) === 0
+    })
     return staying === undefined
       ? { request: { _tag: "Any", avoid } as LeaseRequest, pools }
       : { request: { _tag: "Pinned", key: stay! } as LeaseRequest, pools: [staying] }
   }
 
+  const known = {
+    budgets: shell.budgets,
+    quotas: shell.quotas,
+    modelLimits: shell.modelLimits,
+    unixNow: () => clock.currentTimeMillisUnsafe(),
+    now
+  }
+  /** What a request needs of an account. A caller's own token needs none. */
+  const needsOf = (caller: Caller, { budget, targets = [] }: LeaseOptions): RequestNeeds | undefined =>
+    caller._tag === "Direct"
+      ? undefined
+      : new RequestNeeds(known, targets, shell.quotas.isBackground(caller.key), hadBudgets ? budget : undefined)
+
   /** The free account that a request prefers; of an organisation the one that answered the session last, then the one that sealed. */
   const preferredOf = (
     { avoid = avoidNothing, prefers = [], targets }: LeaseOptions,
+    needs: RequestNeeds | undefined,
     last: string | undefined
   ): (Answered & Pick<Preference, "prefersTarget">) | undefined => {
     for (const { isAccount, maker, prefersTarget } of prefers) {
       const { upstream } = maker
       if (targets?.some((target) => target.upstream === upstream) === false) continue
       const account = state.get(upstream)?.bestFree(({ account, key }) => {
-        if (avoid.has(key)) return undefined
+        if (avoid.has(key) || (needs !== undefined && needs.suitsAt(account) > 0)) return undefined
         if (account.hash === maker.account) return key === last ? 0 : 1
         const { hash, organization } = account
         if (isAccount || !isOfMaker(maker, { upstream, account: hash, organization })) return undefined
@@ -308,12 +336,13 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     { pools, request }: { readonly request: LeaseRequest; readonly pools: ReadonlyArray<string> },
     hold: (waiter: AccountWaiter) => void,
     options: LeaseOptions,
-    preferred: string | undefined
+    preferred: string | undefined,
+    needs: RequestNeeds | undefined
   ): Effect.Effect<AccountWaiter, Refusal> => {
     const { patience = config.now().request_timeouts.queue * 1_000, spread = "order", style = "", wait = 0 } = options
     const outcome = Deferred.makeUnsafe<void, Refusal>()
     const waiter = state.request(
-      { pools, request, now: now(), patience, about: style, spread, hold: wait > 0, preferred },
+      { pools, request, now: now(), patience, about: style, spread, hold: wait > 0, preferred, needs },
       (refusal) => {
         Deferred.doneUnsafe(outcome, refusal === undefined ? Exit.void : Exit.fail(refusal))
       }
@@ -347,7 +376,8 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   ): Effect.Effect<Lease, GatewayError> => {
     const { sticky } = asked
     const last = sticky === undefined ? undefined : conversations.lastOf(sticky)
-    const preferred = preferredOf(asked, last?.account)
+    const needs = needsOf(caller, asked)
+    const preferred = preferredOf(asked, needs, last?.account)
     const options = preferred !== undefined
       ? preferring(asked, preferred, preferred.prefersTarget)
       : last === undefined
@@ -360,7 +390,6 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     let hasWaited = false
     let waiter: AccountWaiter | undefined
     let held: Held | undefined
-    let taken: Taken | undefined
     const hold = (claimed: AccountWaiter) => {
       waiter = claimed
       hasWaited ||= claimed.state !== "granted"
@@ -372,20 +401,14 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       const leaseOn = (drivers: Drivers): Effect.Effect<Lease, GatewayError> => {
         const driver = slot === undefined ? drivers.get(name) : slot.account.driverIn(drivers)
         if (driver === undefined) return Effect.fail(refusalError({ _tag: "Unavailable" }, now()))
-        const { budget } = options
-        const account = slot?.account
-        const reserved = budget === undefined || account === undefined ? undefined : shell.budgets.take(account, budget)
-        if (reserved !== undefined && "code" in reserved) return Effect.fail(reserved)
-        const over = reserved !== undefined && "seconds" in reserved ? reserved : undefined
-        if (reserved !== undefined && "settle" in reserved) taken = reserved
+        if (needs?.reserved instanceof GatewayError) return Effect.fail(needs.reserved)
         held = heldBy(caller, name, driver)
         const report = slot === undefined
           ? (...of: Parameters<Report>) => reportUpstream(begun, ...of)
           : reportTo(slot, driver, begun, () => {
             if (sticky !== undefined) conversations.answered(sticky, { upstream: name, account: slot.key }, last)
           })
-        const leased = shell.leaseOf(account, held, now() - began, report)
-        return Effect.succeed(over === undefined ? leased : { ...leased, over })
+        return Effect.succeed(shell.leaseOf(slot?.account, needs?.target, held, now() - began, report))
       }
       // Another upstream may have been configured during a wait.
       if (slot?.account.cleanUp !== undefined) {
@@ -395,40 +418,43 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     }
     // The finalizer is added before there is a slot, so that no interruption can lose one.
     const giveBack = Effect.sync(() => {
-      if (taken !== undefined) taken.settle(options.budget!.used(clock.currentTimeMillisUnsafe()))
+      const taken = needs?.reserved
+      if (taken !== undefined && "settle" in taken) taken.settle(options.budget!.used(clock.currentTimeMillisUnsafe()))
       if (waiter !== undefined) release(waiter, held)
       attempt?.ended()
     })
     return Effect.flatMap(Scope.addFinalizer(scope, giveBack), () => {
       // The finalizer has run already.
       if (scope.state._tag === "Closed") return Effect.interrupt
-      const found = requestOf(caller, options, pools)
+      const found = requestOf(caller, options, pools, needs)
       if (found === undefined) return Effect.fail(ambiguousAccount(config.now().account_table, caller))
       const { request } = found
       if (request._tag === "Pinned" && request.key !== "" && !pools.includes(found.pools[0]!)) {
         return Effect.fail(otherUpstream(found.pools[0]!, pools, options.model))
       }
-      const first = claim(found, hold, options, firstChoice)
+      const first = claim(found, hold, options, firstChoice, needs)
       // Staying on an account is a preference, unlike a pin.
       const isPreference = request._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
-      const claimed = isPreference
-        ? Effect.catchIf(
-          first,
-          (refusal) => refusal._tag !== "Late",
-          () =>
-            claim(
-              { request: { _tag: "Any", avoid: options.avoid ?? avoidNothing }, pools },
-              hold,
-              options,
-              firstChoice
-            )
+      const anyOther = () => {
+        const { avoid = avoidNothing, patience = config.now().request_timeouts.queue * 1_000 } = options
+        const left = Math.max(0, patience - (now() - began))
+        return claim(
+          { request: { _tag: "Any", avoid }, pools },
+          hold,
+          { ...options, patience: left },
+          firstChoice,
+          needs
         )
-        : first
+      }
+      const claimed = isPreference ? Effect.catchIf(first, (refusal) => refusal._tag !== "Late", anyOther) : first
       return Effect.flatMapEager(
         Effect.mapErrorEager(claimed, (refusal) => {
           const disabled = refusal._tag === "Unavailable"
             ? disabledUpstreams(config.now().upstreams, pools, options.model)
             : undefined
+          if (refusal._tag === "Cooling" && options.budget !== undefined && hadBudgets) {
+            return overBudget(((refusal.until < never ? refusal.until : refusal.until - never) - now()) / 1_000)
+          }
           return disabled ?? refusalError(refusal, now(), view.outage(pools), now() - began)
         }),
         granted
@@ -442,7 +468,6 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       return registry.apply(config.now, drivers)
     },
     get: registry.get,
-    learnsAtGrants: false,
     makeTokens: (_, options) => makeTokens(options, clock),
     loginEnded: (account, exit) => {
       const slot = slotOf(account)

@@ -14,7 +14,6 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Account, findAccount } from "../config/Account.ts"
-import { CurrentShutdown } from "../config/clock/Shutdown.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { CurrentNotices } from "../config/Notices.ts"
@@ -33,7 +32,7 @@ import type { AccountHistory } from "../usage/UsageStoreShape.ts"
 import { anonymousKey } from "./accountRegistry.ts"
 import { AccountWork, noWork } from "./AccountWork.ts"
 import type { Fault } from "./backOff.ts"
-import { type BudgetFacts, Budgets, budgetUsedUp, hasBudgets } from "./budgets.ts"
+import { type BudgetFacts, Budgets, budgetUsedUp } from "./budgets.ts"
 import type {
   AccountAccess,
   AccountFacts,
@@ -42,12 +41,11 @@ import type {
   Caller,
   Lease,
   LeaseOptions,
+  LeaseTarget,
   QueueStatus,
   UpstreamFacts
 } from "./Lease.ts"
-import { makeModelLimits } from "./ModelLimits.ts"
-import { leasePastBudgets } from "./pastBudgets.ts"
-import { makeLeasePastPauses } from "./pausedModels.ts"
+import { ModelLimits } from "./ModelLimits.ts"
 import type { PooledAccount, TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import { Quotas } from "./quota.ts"
@@ -123,8 +121,6 @@ export interface PoolCore<T extends AccountTokens> {
   /** Receives the end of each login. */
   readonly loginEnded: (account: PooledAccount, exit: Exit.Exit<string, UpstreamFailure>) => Effect.Effect<void>
   readonly lease: AccountPool["lease"]
-  /** A grant may say more of its account's quota than this process knew. */
-  readonly learnsAtGrants: boolean
   /** The pools of all upstreams, in the order of the configuration. */
   readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
   /** Prepares the use of an account without a slot; returns what its attempts report to. */
@@ -159,9 +155,16 @@ export interface PoolShell<T extends AccountTokens> {
   /** The tokens that `tokensOf` has made for an account. */
   readonly madeTokens: (account: PooledAccount) => T | undefined
   /** Starts a lease on an account; `undefined` stands for the caller's own token, which `held` has. */
-  readonly leaseOf: (account: PooledAccount | undefined, held: Held, waited: number, report: Report) => Lease
+  readonly leaseOf: (
+    account: PooledAccount | undefined,
+    target: LeaseTarget | undefined,
+    held: Held,
+    waited: number,
+    report: Report
+  ) => Lease
   readonly quotas: Quotas
   readonly budgets: Budgets
+  readonly modelLimits: ModelLimits
   /** Keeps what is known of accounts for the next start. */
   readonly history: AccountHistory | undefined
   /** Runs an effect in the background until the pool closes. */
@@ -252,6 +255,8 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   const quotas = new Quotas((key) => core.get(key), config.now, unixMillis, notices)
   const history = Option.getOrUndefined(yield* Effect.serviceOption(UsageStore))?.accounts
   const budgets = new Budgets(config.now, unixMillis, history, notices)
+  const driverOf = (upstream: string) => applied.get(upstream)
+  const modelLimits = new ModelLimits(() => monotonicMillis(clock), driverOf)
   const counters: Counters = { leases: 0, logins: 0, refreshes: 0, loginFailures: 0 }
   const madeTokens = new WeakMap<PooledAccount, T>()
 
@@ -265,7 +270,6 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         return then(drivers)
       }))
   const currentDrivers = withDrivers(Effect.succeed)
-  const driverOf = (upstream: string) => applied.get(upstream)
   const driverFor: PoolShell<T>["driverOf"] = (account) =>
     Effect.map(currentDrivers, (drivers) => account.driverIn(drivers))
 
@@ -310,10 +314,10 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     report
   })
 
-  const leaseOf: PoolShell<T>["leaseOf"] = (account, held, waited, report) => {
+  const leaseOf: PoolShell<T>["leaseOf"] = (account, target, held, waited, report) => {
     counters.leases++
     return {
-      over: undefined,
+      target,
       ...(account === undefined
         ? directAccess(held, report)
         : accessTo(account, tokensOf(account, held.driver), held, report)),
@@ -337,6 +341,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     leaseOf,
     quotas,
     budgets,
+    modelLimits,
     history,
     fork
   })
@@ -373,28 +378,6 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
   yield* currentDrivers
   yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDrivers))
 
-  const modelLimits = makeModelLimits(clock, yield* CurrentShutdown, driverOf)
-  const leasePastPauses = makeLeasePastPauses({
-    lease: core.lease,
-    statesOf: core.statesOf,
-    accountsOf: (upstream) =>
-      config.now().accounts.flatMap((account) =>
-        account.upstream === upstream ? core.get(account.identity[0]!) ?? [] : []
-      ),
-    quotas,
-    pass: modelLimits.pass,
-    config,
-    now: () => monotonicMillis(clock)
-  })
-
-  const leaseManaged: AccountPool["lease"] = (caller, options) => {
-    const { targets } = options
-    const isBackground = caller._tag === "Managed" && quotas.isBackground(caller.key)
-    return targets !== undefined && (isBackground || quotas.isActive || core.learnsAtGrants)
-      ? leasePastPauses(caller, options, targets, isBackground)
-      : core.lease(caller, options)
-  }
-
   const pool: AccountPool = {
     lease: (caller, options) => {
       if (caller._tag === "Direct") {
@@ -402,9 +385,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
           ? Effect.fail(notAKey)
           : core.lease(caller, options)
       }
-      return options.budget !== undefined && hasBudgets(config.now())
-        ? leasePastBudgets(leaseManaged, caller, options, () => upstreamsOf(caller, options, config.now()))
-        : leaseManaged(caller, options)
+      return core.lease(caller, options)
     },
     status: Effect.gen(function*() {
       yield* currentDrivers
@@ -422,7 +403,6 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     }),
     driverOf,
     modelLimits,
-    quotas,
     serves: ({ model, upstream }) => servesModel(config.now().route_table, upstream, model),
     whyNot: (last) => {
       const account = madeBy(last)

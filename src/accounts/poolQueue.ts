@@ -49,6 +49,19 @@ export type LeaseRequest =
   /** No account, only a share of the global limit: a direct caller. */
   | { readonly _tag: "Direct" }
 
+/** What a request needs of an account beside a slot: an account that does not suit it is not granted to it. */
+export interface Needs<in A> {
+  /** Requests of one id need the same. */
+  readonly id: string
+  /** When an account suits the request, in milliseconds: 0 for now. `never` is added to the time of one that never suits it. */
+  readonly suitsAt: (account: A) => number
+  /** Reserves what the request needs of an account that suits it, in the step of the grant. */
+  readonly reserve: (account: A) => void
+}
+
+/** Later than every time, in milliseconds. */
+export const never = 2 ** 45
+
 /** Why a request gets no slot. */
 export type Refusal =
   /** All slots are in use and the queue is full. */
@@ -83,13 +96,11 @@ type Places<A> = WaitQueue<Place<A>, unknown>
 export interface QueuedPool<A> {
   readonly name: string
   /** The queue of a request's purpose; `undefined` if it is pinned to an unknown account. */
-  queueOf(request: LeaseRequest): Places<A> | undefined
-  /** Why the pool cannot serve a purpose before a time; `undefined` if it can. */
+  queueOf(request: LeaseRequest, needs: Needs<A> | undefined): Places<A> | undefined
+  /** Why the pool cannot serve a purpose before a time; `undefined` if it can. At the time 0 the purpose has an account in rotation. */
   refusalFor(queue: Places<A>, deadline: number): Refusal | undefined
   /** The account that a purpose is pinned to. */
   pinnedTo(queue: Places<A>): Slot<A> | undefined
-  /** Whether the purpose has an account in rotation. */
-  isInRotation(queue: Places<A>): boolean
   /** Whether the pool has a slot for a purpose now. */
   canServe(queue: Places<A>): boolean
   /** The share of its slots in rotation that are free. */
@@ -117,16 +128,17 @@ export interface QueuedPool<A> {
 export type Skipped = "no" | "probe" | "yes"
 
 /** Options of a request for several pools. */
-export interface Choice {
+export interface Choice<in A> {
   /** `order`: the first pool with a slot. `even`: the one with the largest share of free slots; the first of equal ones. */
   readonly spread: "order" | "even"
   /** While the first pool is in rotation and full, the request waits there alone, until `widen`. */
   readonly hold: boolean
   /** The account that is taken where the chosen pool has a slot of it. */
   readonly preferred: string | undefined
+  readonly needs: Needs<A> | undefined
 }
 
-const inOrder: Choice = { spread: "order", hold: false, preferred: undefined }
+const inOrder: Choice<unknown> = { spread: "order", hold: false, preferred: undefined, needs: undefined }
 
 const full: Refusal = { _tag: "Full" }
 const late: Refusal = { _tag: "Late" }
@@ -184,8 +196,9 @@ class WaiterNode<A> extends Place<A> implements Waiter<A> {
   further: Array<Place<A>> | undefined = undefined
   /** Where it takes places once it is widened. */
   later: { readonly request: LeaseRequest; readonly pools: ReadonlyArray<QueuedPool<A>> } | undefined = undefined
-  spread: Choice["spread"] = "order"
+  spread: Choice<A>["spread"] = "order"
   preferred: string | undefined = undefined
+  needs: Needs<A> | undefined = undefined
   /** What the pools said whose places it has given up. */
   lost: Refusal | undefined = undefined
 
@@ -211,10 +224,15 @@ export class PoolQueue<A> {
   readonly tried = new Set<QueuedPool<A>>()
   /** All waiters, in the order of arrival. */
   readonly waiters = new Set<WaiterNode<A>>()
+  /** Is called when waiters may be served at another time than before, if set. */
+  due: (() => void) | undefined = undefined
+  /** Set by a pool to have `due` called. */
+  isDue = false
   /** By name. */
   readonly pools = new Map<string, QueuedPool<A>>()
   /** Waiters that are granted or refused and not yet notified. */
   readonly #outcomes: Array<readonly [WaiterNode<A>, Refusal | undefined]> = []
+  #serving = false
   #notifying = false
   #inUse = 0
   #numbered = 0
@@ -235,7 +253,7 @@ export class PoolQueue<A> {
     patience: number,
     notify: Notify,
     about: string,
-    { hold, preferred, spread }: Choice = inOrder
+    { hold, needs, preferred, spread }: Choice<A> = inOrder
   ): WaiterNode<A> | Refusal {
     this.now = now
     const deadline = now + patience
@@ -243,7 +261,7 @@ export class PoolQueue<A> {
     const queues: Array<Places<A>> = []
     let refusal: Refusal | undefined
     for (const pool of pools) {
-      const queue = pool.queueOf(request)
+      const queue = pool.queueOf(request, needs)
       const why = queue === undefined ? unknownAccount : pool.refusalFor(queue, deadline)
       if (queue !== undefined && why === undefined) {
         able.push(pool)
@@ -256,8 +274,9 @@ export class PoolQueue<A> {
 
     const waiter = new WaiterNode<A>()
     waiter.preferred = preferred
+    waiter.needs = needs
     const holds = hold && able.length > 1 && first === pools[0] && first.skipped !== "yes" &&
-      first.isInRotation(firstQueue) && !this.#canServe(first, firstQueue) && first.hasPlace(firstQueue)
+      first.refusalFor(firstQueue, 0) === undefined && !this.#canServe(first, firstQueue) && first.hasPlace(firstQueue)
     const chosen = holds ? -1 : this.#choose(able, queues, spread)
     if (chosen !== -1) {
       const pool = able[chosen]!
@@ -285,7 +304,11 @@ export class PoolQueue<A> {
       }
       this.#settle(waiter)
     }
-    if (waiter.queue !== undefined) return waiter
+    if (waiter.queue !== undefined) {
+      // The pools learn from what time on an account suits it.
+      if (needs !== undefined) this.serve()
+      return waiter
+    }
     this.waiters.delete(waiter)
     return this.#refusalNow(able, queues, now, refusal)
   }
@@ -355,7 +378,7 @@ export class PoolQueue<A> {
     for (const { name } of later.pools) {
       // What is behind a name is as configured now.
       const pool = this.pools.get(name)
-      const queue = pool?.queueOf(later.request)
+      const queue = pool?.queueOf(later.request, waiter.needs)
       const why = pool === undefined
         ? unavailable
         : queue === undefined
@@ -452,7 +475,8 @@ export class PoolQueue<A> {
     waiter.state = "granted"
     waiter.granted = pool
     this.#inUse++
-    waiter.slot = pool.take(queue, waiter.preferred)
+    const slot = waiter.slot = pool.take(queue, waiter.preferred)
+    if (slot !== undefined) waiter.needs?.reserve(slot.account)
     if (pool.skipped === "probe") this.#skip(pool, "yes")
   }
 
@@ -464,7 +488,7 @@ export class PoolQueue<A> {
    * The index of the pool that serves a request now; -1 if it must wait. Skipped pools count only if no other one has a slot or a
    * place in its queue.
    */
-  #choose(pools: ReadonlyArray<QueuedPool<A>>, queues: ReadonlyArray<Places<A>>, spread: Choice["spread"]): number {
+  #choose(pools: ReadonlyArray<QueuedPool<A>>, queues: ReadonlyArray<Places<A>>, spread: Choice<A>["spread"]): number {
     if (this.#inUse >= this.limit) return -1
     let hasOther = false
     for (let i = 0; i < pools.length; i++) {
@@ -498,6 +522,9 @@ export class PoolQueue<A> {
 
   /** Gives the free capacity to waiters in order, then notifies all that were granted or refused. */
   serve(): void {
+    // What a grant reserves may change states: the grants that follow are made below.
+    if (this.#serving) return
+    this.#serving = true
     while (this.waiters.size > 0 && this.#inUse < this.limit) {
       const place = this.#next()
       if (place === undefined) break
@@ -512,6 +539,11 @@ export class PoolQueue<A> {
     }
     for (const pool of this.tried) pool.refuseTried()
     this.tried.clear()
+    this.#serving = false
+    if (this.isDue) {
+      this.isDue = false
+      this.due?.()
+    }
     if (this.#outcomes.length > 0 && !this.#notifying) this.#notify()
   }
 

@@ -33,7 +33,7 @@ export interface QuotaSeen {
 const nothingSeen: QuotaSeen = { seconds: undefined, isOfModel: false }
 
 /** A model of an upstream. */
-interface TargetModel {
+export interface TargetModel {
   readonly upstream: string
   readonly model: string
 }

@@ -18,8 +18,10 @@ export interface Queued<W extends Queued<W>> {
 /** `purpose` is what all waiters of the queue wait for. */
 export class WaitQueue<W extends Queued<W>, P> {
   readonly purpose: P
-  /** Place among the queues that can be served, by the number of the first waiter. */
+  /** Place among the queues that can be served, by the number of the first waiter, or among those that are `blocked`, by a time. */
   readonly entry: HeapEntry<WaitQueue<W, P>> = heapEntry(this)
+  /** Nothing that is free suits the purpose. */
+  isBlocked = false
   #head: W | undefined = undefined
   #tail: W | undefined = undefined
   #early: Heap<W> | undefined = undefined

@@ -5,7 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
-import { isDirect, type ModelLimits, type Preference, type Stickiness, type TurnMemory } from "../accounts/Lease.ts"
+import { isDirect, type Preference, type Stickiness, type TurnMemory } from "../accounts/Lease.ts"
+import type { ModelLimits } from "../accounts/ModelLimits.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Classification, classify, isOfModel } from "../domain/classifyUpstreamFailure.ts"
@@ -16,6 +17,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import { limitHeadersOf } from "../domain/limitHeaders.ts"
 import type { Route, Target } from "../domain/routes.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { hasOneAccount, type PlaceRequest, type Tried } from "../placement/place.ts"
 import type { AnswerHeaders } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
@@ -23,7 +25,6 @@ import type { AttemptsRecord } from "./AttemptsRecord.ts"
 import { isFarOfModel } from "./farWait.ts"
 import type { Request } from "./Request.ts"
 import type { ServerWords } from "./serverWords.ts"
-import { type Choice, hasOneAccount, type Tried } from "./targetChoice.ts"
 import type { Budgeted } from "./TryBudget.ts"
 
 /** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
@@ -53,9 +54,9 @@ export abstract class AttemptWork<B, A> {
     return targets.map(() => undefined)
   }
 
-  /** The places of the windows that may hold the request; the largest one's if none does. */
-  fitting(windows: Windows): ReadonlyArray<number> {
-    return windows.map((_, place) => place)
+  /** The estimated tokens of its prompt, and those that it asks for; `undefined` where the windows of its targets do not decide. */
+  size(): PlaceRequest["size"] {
+    return undefined
   }
 
   /** Notes what the driver does not send. Returns the error if the driver cannot serve the request. */
@@ -128,7 +129,7 @@ interface AttemptFacts {
   /** The start of the attempt, and its time limit in milliseconds. */
   readonly began: number
   readonly most: number
-  readonly choice: Choice
+  readonly accounts: PlaceRequest["accounts"]
   /** What the request has tried before. */
   readonly tried: Tried
   readonly modelLimits: ModelLimits | undefined
@@ -171,7 +172,7 @@ export class Attempt<B, A> {
         record.answered(lease)
         const stated = limitHeadersOf(work.heard())
         record.limits(words.limits(lease, stated))
-        if (modelLimits?.isActive() === true) modelLimits.answered(leaseTarget(target))
+        modelLimits?.answered(leaseTarget(target))
         const output = work.output(begun, lease, scope, span, words)
         lease.quotas?.answered(lease.account, target.model.id, deadlines.now() - began)
         const quota = lease.quotas?.seen(lease.account, stated, target.model.id, undefined, work.statedQuota())
@@ -195,7 +196,7 @@ export class Attempt<B, A> {
   ): Effect.Effect<A, GatewayError> {
     const record = this.#record
     const work = this.#work
-    const { choice, lease, modelLimits, scope, target, tried, words } = this.#facts
+    const { accounts, lease, modelLimits, scope, target, tried, words } = this.#facts
     const stated = limitHeadersOf(work.heard())
     record.limits(words.limits(lease, stated))
     // The client has disconnected, which may have caused the failure.
@@ -214,7 +215,7 @@ export class Attempt<B, A> {
       ...words.naming(lease),
       direct: isDirect(lease),
       mayRefresh: !tried.refreshed.has(lease.account) && lease.driver.capabilities.login !== undefined,
-      alone: hasOneAccount(choice, lease.upstream),
+      alone: hasOneAccount(accounts, lease.upstream),
       keyless: lease.isKeyless,
       keepsCode: work.keepsCode(lease.driver, target),
       resetsIn: quota?.seconds,

@@ -13,7 +13,7 @@ import { catalogueOf } from "../domain/catalogue.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { refusesRequest } from "../domain/failureReasons.ts"
-import { fitting, outputOf, reads, smallestOf, turnChars, type Windows } from "../domain/fits.ts"
+import { outputOf, reads, smallestOf, turnChars, type Windows } from "../domain/fits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isMaker, type Maker, mayOpen } from "../domain/makers.ts"
 import type { Route, Target } from "../domain/routes.ts"
@@ -125,11 +125,11 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
     return windowsOf(this.#input, targets)
   }
 
-  override fitting(windows: Windows): ReadonlyArray<number> {
+  override size(): { readonly prompt: number; readonly output: number } | undefined {
     const { conversation } = this.#input
     return choosesByWindow(this.#input)
-      ? fitting(windows, estimateConversation(conversation), outputOf(conversation))
-      : windows.map((_, place) => place)
+      ? { prompt: estimateConversation(conversation), output: outputOf(conversation) }
+      : undefined
   }
 
   refuse(driver: Driver, { model }: Target): GatewayError | undefined {

@@ -24,7 +24,7 @@ const anyLimit: KeyLimit = { window: "month", requests: 1, tokens: 1, cost: 1n, 
 export class TryBudget implements LeaseBudget {
   /** The target that was called; `undefined` until then. */
   target: Target | undefined
-  /** What the try has reserved is the most that it can use, so that the server must heed the limit of output. */
+  /** The server must heed the limit of output. */
   isStrict = false
   readonly #config: GatewayConfig
   readonly #route: Route
@@ -47,9 +47,7 @@ export class TryBudget implements LeaseBudget {
   }
 
   shareOf(upstream: string, limits: ReadonlyArray<KeyLimit>, now: number): Share | GatewayError {
-    const share = shareOf(this.#config, limits, { ...this.#budgeted, model: this.#modelAt(upstream) }, now)
-    if (!(share instanceof GatewayError) && share.strict !== undefined) this.isStrict = true
-    return share
+    return shareOf(this.#config, limits, { ...this.#budgeted, model: this.#modelAt(upstream) }, now)
   }
 
   sharesOf(upstream: string, now: number): Share {

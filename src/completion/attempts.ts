@@ -2,20 +2,31 @@
  * The attempts of one request, one after another, until one succeeds or none is left.
  *
  * Completions, embeddings and relayed requests make the same attempts. Nothing has been sent before an attempt's output, so an
- * earlier failure may be retried: on another account of the target, or on another target of the route (`targetChoice.ts`).
+ * earlier failure may be retried: on another account of the target, or on another target of the route (`placement/place.ts`).
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
 import { hasBudgets } from "../accounts/budgets.ts"
-import type { ModelLimits } from "../accounts/Lease.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import type { Classification } from "../domain/classifyUpstreamFailure.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import { errorOfTries, errorWithoutAccount, shareOfTime } from "../domain/nextTry.ts"
 import type { Target } from "../domain/routes.ts"
+import { errorOfTries, errorWithoutAccount, shareOfTime } from "../domain/tries.ts"
+import {
+  failedAt,
+  hasFailedOn,
+  leavingOut,
+  nothingTried,
+  place,
+  type PlacedTarget,
+  type Placement,
+  type PlaceRequest,
+  rightTo,
+  type Tried
+} from "../placement/place.ts"
+import { sharesOf, type TargetShares, type Turn } from "../placement/targetShares.ts"
 import { Attempt, type AttemptWork, leaseTarget } from "./Attempt.ts"
 import { type AttemptSpan, untraced } from "./attemptSpan.ts"
 import { AttemptsRecord } from "./AttemptsRecord.ts"
@@ -23,20 +34,6 @@ import { noLogin, notOfDirect } from "./noCredential.ts"
 import { isRehearsed, otherRoute, rehearsedFailure } from "./Rehearsal.ts"
 import { retryDelay } from "./retryDelay.ts"
 import { ServerWords } from "./serverWords.ts"
-import {
-  type Choice,
-  credentialFor,
-  failedAt,
-  firstStep,
-  hasFailedOn,
-  leavingOut,
-  nextStep,
-  nothingTried,
-  type Step,
-  stepTo,
-  untriedOf
-} from "./targetChoice.ts"
-import { sharesOf, type TargetShares, type Turn } from "./targetShares.ts"
 import { TryBudget } from "./TryBudget.ts"
 
 /** Options of a request's attempts. */
@@ -51,39 +48,45 @@ export interface AttemptOptions {
   readonly traced: boolean
 }
 
-/**
- * The targets that a request may go to: those that can serve it, or all, of which the first one's refusal says why none can. A caller's own
- * token goes to one upstream alone, and nowhere if that does not serve the model.
- */
-const able = <B, A>(
+/** What a request may choose from. What only several targets need is looked at where there are several. */
+const placeRequestOf = <B, A>(
   work: AttemptWork<B, A>,
   accounts: AccountPool,
   config: GatewayConfig
-): ReadonlyArray<Target> => {
-  const { caller, request: { style }, route } = work
-  if (caller._tag === "Direct") {
-    return route.targets.filter(({ upstream }) => upstream === config.auth.direct_upstream).slice(0, 1)
-  }
-  const targets = route.targets.filter(({ upstream }) => credentialFor(caller, style, config.upstreams.get(upstream)))
-  if (targets.length < 2) return targets
-  const able = targets.filter((target) => {
-    const driver = accounts.driverOf(target.upstream)
-    return target.enabled && driver !== undefined && work.canServe(driver, target)
+): PlaceRequest => {
+  const { caller, request: { style }, route: { options, targets } } = work
+  const isAlone = targets.length < 2
+  const windows = isAlone ? [] : work.windowsOf(targets)
+  const placed = targets.map((target, index): PlacedTarget => {
+    const driver = isAlone ? undefined : accounts.driverOf(target.upstream)
+    return {
+      upstream: target.upstream,
+      right: rightTo(caller, style, target, targets, config),
+      isEnabled: target.enabled,
+      canServe: driver !== undefined && work.canServe(driver, target),
+      window: windows[index]
+    }
   })
-  if (able.length === 0) return targets
-  if (able.length === 1) return able
-  return work.fitting(work.windowsOf(able)).map((place) => able[place]!)
+  const logins = new Set(placed.flatMap(({ right, upstream }) => right === "login" ? [upstream] : []))
+  return {
+    targets: placed,
+    turn: undefined,
+    size: isAlone ? undefined : work.size(),
+    alsoOn: options.alsoOn,
+    isPinned: caller._tag === "Managed" && caller.target !== undefined,
+    accounts: logins.size === 0 ? config.accounts : config.accounts.filter(({ upstream }) => !logins.has(upstream))
+  }
 }
 
 /** One request's attempts. */
 export class Attempts<B, A> {
   readonly #work: AttemptWork<B, A>
   readonly #options: AttemptOptions
-  /** In order. */
+  /** Of the route, in order. */
   readonly #targets: ReadonlyArray<Target>
-  readonly #choice: Choice
-  /** The upstreams that get the caller's own login. */
-  readonly #logins: ReadonlySet<string>
+  /** The first placement: its order has all targets that the request may go to. */
+  readonly #first: Placement
+  #choice: PlaceRequest
   readonly #record: AttemptsRecord
   readonly #words: ServerWords
   #tried = nothingTried
@@ -104,25 +107,15 @@ export class Attempts<B, A> {
     const { caller, request, route } = work
     this.#work = work
     this.#options = options
-    this.#targets = able(work, accounts, config)
-    const upstreams = this.#targets.map(({ upstream }) => upstream)
-    this.#logins = new Set(
-      caller._tag === "Direct" || caller.login === undefined ?
-        [] :
-        upstreams.filter((name) => credentialFor(caller, request.style, config.upstreams.get(name)) === "login")
-    )
-    this.#choice = {
-      upstreams,
-      accounts: this.#logins.size === 0
-        ? config.accounts
-        : config.accounts.filter(({ upstream }) => !this.#logins.has(upstream)),
-      windows: this.#targets.length > 1 ? work.windowsOf(this.#targets) : undefined,
-      alsoOn: route.options.alsoOn,
-      // A login is the only one of its caller: its target gets one try.
-      isPinned: (caller._tag === "Managed" && caller.target !== undefined) ||
-        (upstreams.length === 1 && this.#logins.size === 1)
-    }
-    this.#words = new ServerWords(config, caller, this.#choice.upstreams, request.errorFamily)
+    this.#targets = route.targets
+    const choice = placeRequestOf(work, accounts, config)
+    this.#first = place(choice, nothingTried, undefined)
+    const upstreams = this.#first.order.map((index) => choice.targets[index]!.upstream)
+    // A login is the only one of its caller: its target gets one try.
+    const isOnlyLogin = upstreams.length === 1 &&
+      this.#first.order.some((index) => choice.targets[index]!.right === "login")
+    this.#choice = isOnlyLogin ? { ...choice, isPinned: true } : choice
+    this.#words = new ServerWords(config, caller, upstreams, request.errorFamily)
     this.#record = new AttemptsRecord(request, deadlines, config.route_table.showsUpstreams)
   }
 
@@ -130,36 +123,34 @@ export class Attempts<B, A> {
   open(): Effect.Effect<A, GatewayError> {
     const { request: { rehearsal }, route } = this.#work
     if (rehearsal !== undefined && rehearsal.route !== route.id) return Effect.fail(otherRoute(rehearsal, route.id))
-    if (this.#targets.length === 0) {
-      return Effect.fail(this.#work.caller._tag === "Direct" ? notOfDirect(route) : noLogin)
-    }
+    const { excluded, order } = this.#first
+    if (order.length === 0) return Effect.fail(excluded[0]?.reason === "not_allowed" ? notOfDirect(route) : noLogin)
     return route.options.spread === "weighted" && !this.#isAlone && rehearsal === undefined
       ? this.#openWeighted(sharesOf(route))
-      : this.#at(firstStep(this.#choice))
+      : this.#at(this.#first)
   }
 
   /** Attempts that begin at the target whose turn it is. It counts for the one that serves, or for none. */
   #openWeighted(shares: TargetShares): Effect.Effect<A, GatewayError> {
     return Effect.suspend(() => {
-      const turn = shares.take(this.#targets)
+      const { order } = this.#first
+      const turn = shares.take(order.map((index) => this.#targets[index]!))
       this.#turn = turn
-      return Effect.onExit(this.#at(stepTo(turn.order)), () => Effect.sync(turn.over))
+      this.#choice = { ...this.#choice, turn: turn.order.map((place) => order[place]!) }
+      return Effect.onExit(this.#at(place(this.#choice, this.#tried, undefined)), () => Effect.sync(turn.over))
     })
   }
 
   get #isAlone(): boolean {
-    return this.#targets.length === 1
+    return this.#first.order.length === 1
   }
 
   /** Makes an attempt at one of the targets, in order of preference. */
-  #at(step: Step): Effect.Effect<A, GatewayError> {
+  #at(step: Placement): Effect.Effect<A, GatewayError> {
     this.#work.request.held.countsReply = true
-    const [first] = step.candidates
+    const [first] = step.order
     if (first !== undefined && this.#isRehearsed(first)) return this.#rehearse(first)
-    const { modelLimits } = this.#options.accounts
-    return modelLimits?.isActive() === true && this.#work.caller._tag === "Managed" && this.#logins.size === 0
-      ? this.#pastLimits(modelLimits, step)
-      : this.#leased(step)
+    return this.#leased(step)
   }
 
   #isRehearsed(index: number): boolean {
@@ -172,30 +163,7 @@ export class Attempts<B, A> {
     const failure = rehearsedFailure(this.#words.naming(target))
     this.#record.rehearsed(target, failure)
     this.#tried = failedAt(this.#tried, index, failure)
-    return this.#next(failure, undefined, failure.error)
-  }
-
-  /** Leaves out the models that their servers limit. If that leaves none, waits until the first of them is taken again. */
-  #pastLimits(modelLimits: ModelLimits, step: Step): Effect.Effect<A, GatewayError> {
-    const { config: { upstreams }, deadlines } = this.#options
-    const { candidates } = step
-    const waits = candidates.map((index) => modelLimits.waitFor(leaseTarget(this.#targets[index]!)))
-    const open = candidates.filter((_, place) => waits[place] === 0)
-    if (open.length > 0) return this.#leased({ ...step, candidates: open }, waits[0] === 0)
-    const first = this.#targets[candidates[0]!]!.upstream
-    const most = upstreams.get(first)?.limits.queue ?? 0
-    const since = deadlines.now()
-    this.#record.waits()
-    return Effect.matchEffect(modelLimits.pass(Math.min(...waits), this.#patience, most), {
-      onFailure: (error) => {
-        this.#record.refused(++this.#count)
-        return this.#withoutLease(error, step)
-      },
-      onSuccess: () => {
-        this.#hasWaited(deadlines.now() - since)
-        return this.#at(step)
-      }
-    })
+    return this.#next(undefined, failure.error)
   }
 
   #hasWaited(millis: number): void {
@@ -211,17 +179,17 @@ export class Attempts<B, A> {
   }
 
   /** Leases an account of one of the targets, in order of preference, and makes an attempt on it. The first one may hold the request. */
-  #leased(wanted: Step, mayHold = true): Effect.Effect<A, GatewayError> {
-    const { candidates: first, later } = this.#leasable(wanted.candidates)
-    const step = { ...wanted, candidates: first }
+  #leased(wanted: Placement): Effect.Effect<A, GatewayError> {
+    const { first, later } = this.#leasable(wanted.order)
+    const step = { ...wanted, order: first }
     const { accounts, config, scope } = this.#options
     // A request that is over can release nothing.
     if (scope.state._tag === "Closed") return Effect.interrupt
     const attempt = Scope.forkUnsafe(scope)
     this.#count++
-    this.#record.queued(this.#count, config.upstreams.get(this.#targets[0]!.upstream)?.driver)
+    this.#record.queued(this.#count, config.upstreams.get(this.#targets[this.#first.order[0]!]!.upstream)?.driver)
     const leased = Effect.matchEffect(
-      accounts.lease(this.#callerFor(step), this.#leaseOptions(step, mayHold)),
+      accounts.lease(this.#callerFor(step), this.#leaseOptions(step)),
       {
         onFailure: (error) => later.length === 0 ? this.#withoutLease(error, step) : this.#past(step, later),
         onSuccess: (lease) => this.#on(lease, attempt, step)
@@ -231,44 +199,42 @@ export class Attempts<B, A> {
   }
 
   /**
-   * The first candidates with the same kind of credential, and those that come later. A login goes to one target at a time. What a rehearsal
+   * The first order with the same kind of credential, and those that come later. A login goes to one target at a time. What a rehearsal
    * makes fail is not leased.
    */
-  #leasable(candidates: ReadonlyArray<number>) {
-    if (this.#work.request.rehearsal === undefined) return this.#ofOneCredential(candidates)
-    const { candidates: first } = this.#ofOneCredential(candidates.filter((index) => !this.#isRehearsed(index)))
-    return { candidates: first, later: candidates.filter((index) => !first.includes(index)) }
+  #leasable(order: ReadonlyArray<number>) {
+    const kept = this.#work.request.rehearsal === undefined ? order : order.filter((index) => !this.#isRehearsed(index))
+    const isLogin = this.#isLogin(kept[0])
+    const first = isLogin ? kept.slice(0, 1) : kept.filter((index) => !this.#isLogin(index))
+    return { first, later: order.filter((index) => !first.includes(index)) }
   }
 
-  #ofOneCredential(candidates: ReadonlyArray<number>) {
-    if (this.#logins.size === 0) return { candidates, later: [] }
-    const usesLogin = (index: number | undefined) => this.#logins.has(this.#targets[index ?? 0]!.upstream)
-    const isLogin = usesLogin(candidates[0])
-    const first = isLogin ? candidates.slice(0, 1) : candidates.filter((index) => !usesLogin(index))
-    return { candidates: first, later: candidates.filter((index) => !first.includes(index)) }
+  /** Whether a target gets the caller's own login. */
+  #isLogin(index: number | undefined): boolean {
+    return index !== undefined && this.#choice.targets[index]!.right === "login"
   }
 
   /** The caller of a lease: one with a token of its own where a target gets its login. */
-  #callerFor({ candidates }: Step): Caller {
+  #callerFor({ order }: Placement): Caller {
     const { caller } = this.#work
     if (caller._tag === "Direct" || caller.login === undefined) return caller
-    if (!this.#logins.has(this.#targets[candidates[0] ?? 0]!.upstream)) return caller
+    if (!this.#isLogin(order[0])) return caller
     return { _tag: "Direct", owner: caller.owner, token: caller.login, isLogin: true }
   }
 
-  /** Goes on to later candidates, since those before them have no slot for the request. */
-  #past({ candidates }: Step, later: ReadonlyArray<number>): Effect.Effect<A, GatewayError> {
+  /** Goes on to later order, since those before them have no slot for the request. */
+  #past({ order }: Placement, later: ReadonlyArray<number>): Effect.Effect<A, GatewayError> {
     this.#count--
-    this.#tried = leavingOut(this.#tried, candidates)
-    return this.#at(stepTo(later))
+    this.#tried = leavingOut(this.#tried, order)
+    return this.#at({ ...this.#first, order: later, tried: this.#tried })
   }
 
-  #leaseOptions({ candidates, stay }: Step, mayHold: boolean): LeaseOptions {
+  #leaseOptions({ order, stay }: Placement): LeaseOptions {
     const { caller, isImpatient, memory, prefers, request: { id, rehearsal, style }, route } = this.#work
     // The conversation of a rehearsal stays where it was.
     const sticky = rehearsal === undefined ? this.#work.sticky : undefined
     const { avoid, tries } = this.#tried
-    const targets = this.#served(candidates.map((index) => this.#targets[index]!))
+    const targets = this.#served(order.map((index) => this.#targets[index]!))
     this.#budget = this.#budgetOf(caller)
     const asked = {
       avoid,
@@ -285,7 +251,7 @@ export class Attempts<B, A> {
     if (this.#isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
     const { spread, wait } = route.options
     // Only the first choice may hold the request.
-    const holds = mayHold && tries.length === 0 && !isImpatient
+    const holds = tries.length === 0 && !isImpatient
     return { ...asked, spread: spread === "even" ? spread : "order", wait: holds ? wait : 0, patience: this.#patience }
   }
 
@@ -303,23 +269,16 @@ export class Attempts<B, A> {
     return targets.map(leaseTarget).filter(this.#options.accounts.serves)
   }
 
-  /** The target of a lease: the first of its upstream that the configuration in effect still has. */
-  #indexOf({ account, upstream }: Lease, candidates: ReadonlyArray<number>): number {
-    const targets = this.#targets
-    const ofUpstream = candidates.filter((index) => targets[index]!.upstream === upstream)
-    const { quotas } = this.#options.accounts
-    const served = ofUpstream.filter((index) => this.#served([targets[index]!]).length > 0)
-    // The account may be out for one of its models.
-    const { caller } = this.#work
-    const isBackground = caller._tag === "Managed" && quotas?.isBackground(caller.key) === true
-    const open = served.find((index) =>
-      (quotas?.waitFor(account, leaseTarget(targets[index]!), isBackground) ?? 0) === 0
-    )
-    return open ?? served[0] ?? ofUpstream[0] ?? 0
+  /** The target of a lease. A caller's own token has the first one of its upstream. */
+  #indexOf({ target, upstream }: Lease, order: ReadonlyArray<number>): number {
+    const ofUpstream = order.filter((index) => this.#targets[index]!.upstream === upstream)
+    const granted = ofUpstream.find((index) => this.#targets[index]!.model.id === target?.model)
+    const served = ofUpstream.find((index) => this.#served([this.#targets[index]!]).length > 0)
+    return granted ?? served ?? ofUpstream[0] ?? order[0]!
   }
 
   /** Goes on without a lease: to targets that were tried before, or to the error. */
-  #withoutLease(error: GatewayError, { candidates }: Step): Effect.Effect<A, GatewayError> {
+  #withoutLease(error: GatewayError, { order }: Placement): Effect.Effect<A, GatewayError> {
     const last = this.#tried.tries.at(-1)
     if (last === undefined) return Effect.fail(error)
     this.#record.leftQueue()
@@ -330,31 +289,31 @@ export class Attempts<B, A> {
     }
     // What was asked for without a try is full or out; a failure that was seen says more.
     this.#count--
-    this.#tried = leavingOut(this.#tried, candidates.filter((index) => index !== last.target))
-    const isOver = candidates.includes(last.target) || error.code === "rate_limit_exceeded"
-    return isOver ? Effect.fail(errorOfTries(this.#tried.tries) ?? error) : this.#next(last.failure, undefined, error)
+    this.#tried = leavingOut(this.#tried, order.filter((index) => index !== last.target))
+    const isOver = order.includes(last.target) || error.code === "rate_limit_exceeded"
+    return isOver ? Effect.fail(errorOfTries(this.#tried.tries) ?? error) : this.#next(undefined, error)
   }
 
   /** Makes one attempt on a lease, and handles its outcome. */
   #on(
     lease: Lease,
     scope: Scope.Closeable,
-    step: Step
+    step: Placement
   ): Effect.Effect<A, GatewayError, Scope.Scope> {
     const options = this.#options
     const record = this.#record
     const work = this.#work
     const { accounts: { modelLimits }, config, deadlines, traced } = options
-    const index = this.#isAlone ? 0 : this.#indexOf(lease, step.candidates)
+    const index = this.#indexOf(lease, step.order)
     const target = this.#targets[index]!
     this.#hasWaited(lease.waited)
     record.leased(lease)
-    const others = step.candidates.filter((other) => other !== index)
+    const others = step.order.filter((other) => other !== index)
     if (others.length > 0 && hasFailedOn(this.#tried, lease.account, index)) {
       this.#count--
       return Effect.andThen(
         Scope.close(scope, Exit.void),
-        Effect.suspend(() => this.#at({ ...step, candidates: others }))
+        Effect.suspend(() => this.#at({ ...step, order: others }))
       )
     }
     record.takes(lease)
@@ -380,8 +339,8 @@ export class Attempts<B, A> {
         target,
         scope,
         began,
-        most: this.#isAlone ? left : shareOfTime(left, untriedOf(choice, tried).length),
-        choice,
+        most: this.#isAlone ? left : shareOfTime(left, this.#untried(tried)),
+        accounts: choice.accounts,
         tried,
         modelLimits,
         words: this.#words
@@ -394,8 +353,8 @@ export class Attempts<B, A> {
         this.#spent += took
         this.#failedAt ??= deadlines.now()
         const failed = failedAt(tried, index, failure)
-        this.#tried = this.#logins.has(target.upstream) ? leavingOut(failed, [index]) : failed
-        return this.#next(failure, lease.account, failure.error)
+        this.#tried = this.#isLogin(index) ? leavingOut(failed, [index]) : failed
+        return this.#next(lease.account, failure.error)
       })
     return traced
       ? Effect.flatMap(Scope.provide(work.span(lease, target, this.#count), scope), run)
@@ -409,30 +368,27 @@ export class Attempts<B, A> {
     return this.#work.refuse(lease.driver, target)
   }
 
+  /** The targets that were not tried and may be. */
+  #untried({ out, tries }: Tried): number {
+    return this.#first.order.filter((index) => !out.has(index) && !tries.some(({ target }) => target === index)).length
+  }
+
   /** Goes on without a target that cannot serve the request. */
   #without(index: number, refused: GatewayError): Effect.Effect<A, GatewayError> {
     this.#tried = leavingOut(this.#tried, [index])
     this.#count--
-    const last = this.#tried.tries.at(-1)
-    if (last !== undefined) return this.#next(last.failure, undefined, refused)
-    const candidates = untriedOf(this.#choice, this.#tried)
-    return candidates.length === 0 ? Effect.fail(refused) : this.#at(stepTo(candidates))
+    return this.#next(undefined, refused)
   }
 
   /** The next attempt after a failure on an account, or on none. Without one, the request fails with what its tries say, or else `error`. */
-  #next(
-    failure: Classification,
-    account: string | undefined,
-    error: GatewayError
-  ): Effect.Effect<A, GatewayError> {
+  #next(account: string | undefined, error: GatewayError): Effect.Effect<A, GatewayError> {
     const isOver = this.#work.isSpent() ||
       this.#spent >= this.#options.config.request_timeouts.attempts * 1000
-    const next = isOver ? undefined : nextStep(this.#choice, this.#tried, failure, account)
-    if (next === undefined) {
+    const step = isOver ? undefined : place(this.#choice, this.#tried, account)
+    if (step === undefined || step.order.length === 0) {
       return Effect.fail(this.#isAlone ? error : errorOfTries(this.#tried.tries) ?? error)
     }
-    const { step } = next
-    this.#tried = next.tried
+    this.#tried = step.tried
     return step.pauses === undefined
       ? this.#at(step)
       : Effect.andThen(retryDelay(step.pauses), Effect.suspend(() => this.#at(step)))

@@ -167,7 +167,7 @@ export const loadShared = Effect.fnUntraced(function*(
       if (replaces !== true) {
         if (!there.hasOthers) return yield* new StoreInvalid({ message: notGenuine })
         // Nodes that run know the right document, and write it.
-        yield* store.run("tell", "config 0")
+        yield* store.run("tell", "*", "config 0")
         return yield* new StoreUnavailable({ message: notGenuine })
       }
       yield* write(loaded.snapshot, undefined, there.counted, revisionAfter(there.revision, Number(there.counted)))

@@ -21,7 +21,7 @@ import {
   normalizeModelName,
   relayedModel
 } from "./models.ts"
-import type { AlsoOn } from "./nextTry.ts"
+import type { AlsoOn } from "./tries.ts"
 
 /** What lists tell about a model beside its flags. */
 export interface Listing {

@@ -131,7 +131,7 @@ export interface StrictShare extends Amounts {
 }
 
 /** What a request reserves of a window. */
-const shareIn = (share: Share, window: WindowName): Amounts =>
+export const shareIn = (share: Share, window: WindowName): Amounts =>
   share.strict?.windows.includes(window) === true ? share.strict : share
 
 /** The limits that another request with this share would exceed. */

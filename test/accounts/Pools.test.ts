@@ -73,7 +73,7 @@ const compare = (first: ReadonlyMap<string, NaiveConfig>, firstLimit: number, op
       } else outcomes.refused.set(id, refusal._tag)
     }
     const waiter = pools.request(
-      { preferred: undefined, ...asked, request: leaseRequest, now, patience, about: "" },
+      { preferred: undefined, needs: undefined, ...asked, request: leaseRequest, now, patience, about: "" },
       note
     )
     if ("_tag" in waiter) return note(waiter)
@@ -184,14 +184,14 @@ const poolsOf = (slots: Readonly<Record<string, number>>, limit = 100) => {
     ))
   configure(slots)
   const order: Array<string> = []
-  const request = (id: string, names: ReadonlyArray<string>, options: Partial<PoolsRequest> = {}) => {
+  const request = (id: string, names: ReadonlyArray<string>, options: Partial<PoolsRequest<string>> = {}) => {
     const note = (refusal: Refusal | undefined) => {
       const granted = "_tag" in waiter ? undefined : waiter.granted
       order.push(`${id} ${refusal?._tag ?? granted?.name}`)
     }
     const asked = { request: any, now: 0, patience, about: "", spread: "order" as const, hold: false }
     const waiter: Waiter<string> | Refusal = pools.request(
-      { pools: names, preferred: undefined, ...asked, ...options },
+      { pools: names, preferred: undefined, needs: undefined, ...asked, ...options },
       note
     )
     if ("_tag" in waiter) throw new Error(waiter._tag)
@@ -291,7 +291,17 @@ describe("Pools", () => {
     runSync(pools.configure(new Map([["gpu", config("gpu/a")], ["hosted", config("hosted/a", "hosted/b")]]), 9))
     const ask = (names: ReadonlyArray<string>, request: LeaseRequest) =>
       pools.request(
-        { pools: names, request, now: 0, patience, about: "", spread: "order", hold: false, preferred: undefined },
+        {
+          pools: names,
+          request,
+          now: 0,
+          patience,
+          about: "",
+          spread: "order",
+          hold: false,
+          preferred: undefined,
+          needs: undefined
+        },
         () => {}
       ) as Waiter<string>
     ask(["hosted"], { _tag: "Pinned", key: "hosted/b" })
@@ -346,7 +356,17 @@ describe("Pools", () => {
     const order: Array<number> = []
     const ask = (i: number, names: ReadonlyArray<string>) => {
       const waiter = pools.request(
-        { pools: names, request: any, now: 0, patience, about: "", spread: "order", hold: true, preferred: undefined },
+        {
+          pools: names,
+          request: any,
+          now: 0,
+          patience,
+          about: "",
+          spread: "order",
+          hold: true,
+          preferred: undefined,
+          needs: undefined
+        },
         () => {
           order.push(i)
           pools.close(waiter as Waiter<string>)

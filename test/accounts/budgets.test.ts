@@ -4,6 +4,7 @@ import * as fc from "fast-check"
 import { Budgets } from "../../src/accounts/budgets.ts"
 import type { PooledAccount } from "../../src/accounts/PooledAccount.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
+import type { KeyLimit } from "../../src/config/windowLimit.ts"
 import { GatewayError } from "../../src/domain/GatewayError.ts"
 import { Batch } from "../../src/usage/Batch.ts"
 import { runs } from "../support/effort.ts"
@@ -29,18 +30,22 @@ describe("budgets of accounts and upstreams", () => {
             // What ran at a restart would have no count.
             if (restarts && running === 0) budgets = begin()
             if (budgets.spentOf(accounts[account]!).some((until) => until > 0)) return "out"
+            const shareOf = (all: ReadonlyArray<KeyLimit>) => {
+              const windows = all.filter((each) => each.strict).map((each) => each.window)
+              return windows.length === 0 || strict === undefined
+                ? { ...share, strict: undefined }
+                : { ...share, strict: { ...strict, windows } }
+            }
+            const ofUpstream = { ...accounts[account], account: {} } as unknown as PooledAccount
+            if (budgets.roomAt(ofUpstream, shareOf) > 0) return "upstream"
+            if (budgets.roomAt(accounts[account]!, shareOf) > 0) return "account"
             const taken = budgets.take(accounts[account]!, {
-              shareOf: (_, all) => {
-                const windows = all.filter((each) => each.strict).map((each) => each.window)
-                return windows.length === 0 || strict === undefined
-                  ? { ...share, strict: undefined }
-                  : { ...share, strict: { ...strict, windows } }
-              },
+              shareOf: (_, all) => shareOf(all),
+              isStrict: false,
               sharesOf: () => ({ ...share, strict: undefined }),
               used: () => ({ counted: false, tokens: 0, cost: undefined })
             })
             if (taken instanceof GatewayError) assert.fail(taken.message)
-            if ("_tag" in taken) return taken.isOfUpstream ? "upstream" : "account"
             running++
             return async (at, used) => {
               now = at

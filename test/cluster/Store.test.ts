@@ -278,7 +278,7 @@ describe("a node whose subscription is refused", () => {
       yield* until(() => heard.includes("restored"))
       yield* say("ACL", "SETUSER", "default", "allchannels")
       yield* untilTrue(Effect.map(say("PUBSUB", "CHANNELS"), (channels) => String(channels).includes(":one")))
-      yield* store.run("tell", "cleaned nothing")
+      yield* store.run("tell", "*", "cleaned nothing")
       yield* until(() => heard.includes("cleaned nothing"))
       operator.destroy()
     }))

@@ -1,13 +1,14 @@
 /** The scripts of budgets against a plain list of what was used, over generated interleavings of several nodes. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { sharesArgument, usedArgument } from "../../src/accounts/shared/poolScripts.ts"
+import { sharesArgument, usedFields } from "../../src/accounts/shared/poolScripts.ts"
 import { scripts } from "../../src/cluster/store/scripts.ts"
 import type { SharedPools } from "../../src/config/sharedAccounts.ts"
 import { limitFields } from "../../src/config/windowLimit.ts"
+import type { Used } from "../../src/usage/Admission.ts"
 import { budgetCase, compareBudgets } from "../accounts/budgetModel.ts"
 import { runs } from "../support/effort.ts"
-import { claimOf, configOf, nodes, poolOf, ScriptNodes } from "./scripts.ts"
+import { claimOf, configOf, endOf, nodes, poolOf, ScriptNodes } from "./scripts.ts"
 
 let cluster: ScriptNodes
 
@@ -23,8 +24,6 @@ const configure = (budgets: SharedPools["budgets"]) =>
     "one",
     configOf(1, { pools: [poolOf("u", ["a0", "a1"], { per: 100, global: 100, queue: 100 })], total: 200, budgets })
   )
-
-const noReport = Array.from({ length: 8 }, () => "")
 
 describe("the scripts of budgets", () => {
   it("let exactly those tries that fit, on whatever node, and count each once", async () => {
@@ -54,9 +53,9 @@ describe("the scripts of budgets", () => {
             assert.strictEqual(verdict, "granted")
             // A repeated ticket gets the same result, and counts once.
             assert.deepStrictEqual(await ask(), reply)
-            const release = (now: number, ...used: ReadonlyArray<string>) => {
+            const release = (now: number, used?: Used) => {
               cluster.now = now
-              return cluster.run(scripts.release, node, ticket, "0", ...noReport, ...used)
+              return cluster.run(scripts.release, node, ticket, endOf({ used: used && usedFields(used) }))
             }
             const over = grant[10] ?? ""
             if (over !== "") {
@@ -66,10 +65,10 @@ describe("the scripts of budgets", () => {
             running.add(ticket)
             return async (now, used) => {
               running.delete(ticket)
-              const first = await release(now, usedArgument(used))
+              const first = await release(now, used)
               assert.strictEqual(first[0], "granted")
               // A repeated report changes nothing.
-              await release(now, usedArgument({ counted: true, tokens: 1_000, cost: undefined }))
+              await release(now, { counted: true, tokens: 1_000, cost: undefined })
             }
           }
         })

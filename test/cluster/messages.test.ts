@@ -64,7 +64,9 @@ describe("a message of the store", () => {
     Effect.gen(function*() {
       const server = yield* settledServer
       const [one, two] = [yield* storeNode(server, "one"), yield* storeNode(server, "two")]
-      for (const line of ["lost", "config soon", "hello there", "cleaned nothing"]) yield* one.store.run("tell", line)
+      for (const line of ["lost", "config soon", "hello there", "cleaned nothing"]) {
+        yield* one.store.run("tell", "*", line)
+      }
       yield* until(() => two.heard.includes("cleaned nothing"))
       assert.isTrue(two.store.isUp())
       assert.notIncludeMembers(two.heard, ["lost", "config soon", "config NaN", "hello there"])

@@ -1,16 +1,16 @@
 /** docs/reference/metrics.md names exactly the metrics that the gateway exports, with their types, labels and meanings. */
 import { assert, describe, it } from "@effect/vitest"
-import { Context } from "effect"
+import { Context, Effect } from "effect"
 import { once } from "node:events"
 import { readdirSync, readFileSync } from "node:fs"
 import { connect } from "node:net"
 import path from "node:path"
 import { Accounts } from "../../src/accounts/Accounts.ts"
 import { makeRequestStats } from "../../src/completion/RequestStats.ts"
-import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { RequestMetrics } from "../../src/server/observability/requestMetrics.ts"
+import { anywhere, managed } from "../accounts/support.ts"
 import { accounts, times } from "../gateway/support.ts"
 import { startReceiver } from "../server/webhooks/receiver.ts"
 import { Client } from "../styles/responses/socket/client.ts"
@@ -83,16 +83,14 @@ const ownScrape = async (): Promise<string> => {
     await Promise.race(sockets.map((socket) => once(socket, "close")))
     for (const socket of sockets) socket.destroy()
     await untilHolds(() => fetch(`${gateway.url}/healthz`).then(() => true, () => false))
-    const [account] = Context.get(gateway.services, ConfigStore).now().accounts
     const usedUp = {
       "x-codex-primary-used-percent": "100",
       "x-codex-primary-window-minutes": "300",
       "x-codex-primary-reset-after-seconds": "60"
     }
-    assert.deepInclude(
-      Context.get(gateway.services, Accounts).quotas?.seen(account?.identity[0], usedUp, "m", undefined, undefined),
-      { isOfModel: false }
-    )
+    const lease = Context.get(gateway.services, Accounts).lease(managed(), anywhere)
+    const learned = Effect.map(lease, ({ account, quotas }) => quotas!.seen(account, usedUp, "m", undefined, undefined))
+    assert.deepInclude(await Effect.runPromise(Effect.scoped(learned)), { isOfModel: false })
     Context.get(gateway.services, RequestMetrics).count({
       ...makeRequestStats("id", 0),
       style: "chat",

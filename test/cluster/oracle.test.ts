@@ -27,6 +27,7 @@ import { runs } from "../support/effort.ts"
 import {
   claimOf,
   configOf,
+  endOf,
   grantsOf,
   leaseRequestText,
   nodes,
@@ -68,7 +69,7 @@ class SharedPool {
   }
 
   async close(id: number) {
-    await cluster.run(scripts.release, this.owners.get(id)!, String(id), "0", "", "", "", "", "", "", "", "")
+    await cluster.run(scripts.release, this.owners.get(id)!, String(id), endOf({}))
     return cluster.told()
   }
 

@@ -17,6 +17,7 @@ import { runs } from "../support/effort.ts"
 import {
   claimOf,
   configOf,
+  endOf,
   grantsOf,
   leaseRequestText,
   nodes,
@@ -146,11 +147,14 @@ class SharedPools {
   }
 
   async close(id: number, { random, retryAfter, verdict }: Seen, coolings: number) {
-    const about = verdict === ""
-      ? []
-      : [verdict, String(coolings), requestOf(id), String(retryAfter ?? ""), String(jitter * random)]
-    const none = ["", "", "", "", "", "", "", ""]
-    await cluster.run(scripts.release, nodeOf(id), String(id), "0", ...none, ...about)
+    const upstream = verdict === "" ? undefined : {
+      verdict,
+      coolings: String(coolings),
+      request: requestOf(id),
+      retry: retryAfter,
+      random: jitter * random
+    }
+    await cluster.run(scripts.release, nodeOf(id), String(id), endOf({ upstream }))
     return cluster.told()
   }
 }
@@ -210,7 +214,7 @@ class Oracle {
     this.asked.set(id, asked)
     const { leaseRequest, ...choice } = asked
     const waiter = this.pools.request(
-      { preferred: undefined, ...choice, request: leaseRequest, now: this.now, patience, about: "" },
+      { preferred: undefined, needs: undefined, ...choice, request: leaseRequest, now: this.now, patience, about: "" },
       (refusal) => this.note(id, refusal)
     )
     if ("_tag" in waiter) return this.note(id, waiter)

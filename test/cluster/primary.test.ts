@@ -216,7 +216,7 @@ describe("nodes of a store behind sentinels", () => {
       // New numbers are beyond all that the lost writes may have given.
       const [given] = (yield* two.store.send("HMGET", "gw:{main}:sum", "given")) as ReadonlyArray<string>
       assert.isAbove(Number(given), 1_000_000)
-      yield* one.store.run("tell", "cleaned nothing")
+      yield* one.store.run("tell", "*", "cleaned nothing")
       yield* until(() => two.heard.includes("cleaned nothing"))
       assert.match(String(yield* Effect.promise(() => ask(group.second, "INFO", "replication"))), /role:master/)
     }))

@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { readFileSync } from "node:fs"
 import type { LeaseRequest } from "../../src/accounts/PoolState.ts"
+import { type LeaseEnd, nothingSeen } from "../../src/accounts/shared/poolScripts.ts"
 import { poolScript, type Script, scripts } from "../../src/cluster/store/scripts.ts"
 import type { ClaimTarget, StoreClaim } from "../../src/cluster/store/StoreShape.ts"
 import type { SharedPool, SharedPools } from "../../src/config/sharedAccounts.ts"
@@ -47,6 +48,9 @@ export const claimOf = (
   thread: "",
   ...facts
 })
+
+/** The end of a lease at a node that can delete sessions, as `release` takes it. */
+export const endOf = (facts: Partial<LeaseEnd>): string => JSON.stringify({ ...nothingSeen, cleans: true, ...facts })
 
 /** A pool as `configure` takes it. */
 export const poolOf = (name: string, accounts: ReadonlyArray<string>, facts: Partial<SharedPool> = {}): SharedPool => ({

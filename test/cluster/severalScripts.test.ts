@@ -1,9 +1,8 @@
 /** Claims in several pools, in a store that loses its data. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { scripts } from "../../src/cluster/store/scripts.ts"
-import { claimOf, configOf, poolOf, ScriptNodes } from "./scripts.ts"
+import { claimOf, configOf, endOf, poolOf, ScriptNodes } from "./scripts.ts"
 
-const none = ["", "", "", "", "", "", "", ""]
 const [gpu, other] = [{ pool: "gpu", request: "A" }, { pool: "default", request: "A" }]
 const atBoth = claimOf([gpu, other])
 const atGpu = claimOf([gpu])
@@ -24,7 +23,7 @@ describe("claims in several pools", () => {
     )
   const acquire = async (node: string, ticket: string, claim: unknown) =>
     (await cluster.run(scripts.acquire, node, ticket, JSON.stringify(claim))).slice(0, 2)
-  const release = (node: string, ticket: string) => cluster.run(scripts.release, node, ticket, "0", ...none)
+  const release = (node: string, ticket: string) => cluster.run(scripts.release, node, ticket, endOf({}))
   /** Slots in use and waiters, of all pools. */
   const claims = async () => (await cluster.oracle("pools")).reply.slice(0, 2)
 

@@ -26,7 +26,8 @@ const budget = (used: Used = { counted: true, tokens: 15, cost: undefined }): Le
       return windows.length === 0 ? share : { ...share, strict: { ...strict, windows } }
     },
     sharesOf: () => ({ ...share, strict: { ...strict, windows: [] } }),
-    used: () => used
+    used: () => used,
+    isStrict: false
   }
 }
 

@@ -6,9 +6,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { readFileSync } from "node:fs"
+import { accountReport, type LeaseEnd } from "../../src/accounts/shared/poolScripts.ts"
 import { poolScript, type Script, scripts } from "../../src/cluster/store/scripts.ts"
 import { connect, type RedisClient, redisServer } from "../support/redisServer.ts"
-import { claimOf, configOf, poolOf } from "./scripts.ts"
+import { claimOf, configOf, endOf, poolOf } from "./scripts.ts"
 
 const oracle = poolScript("oracle", readFileSync(new URL("./oracle.lua", import.meta.url), "utf8"))
 
@@ -87,22 +88,22 @@ describe("an account in a cluster", () => {
       assert.strictEqual(outcome, "granted")
     }
     /** The outcome, and the account whose sessions this node must delete. */
-    const release = async (ticket: string, unclean: string) =>
-      (await run(scripts.release, "one", ticket, unclean, "", "", "", "", "", "", "", "")).slice(0, 2)
+    const release = async (ticket: string, facts: Partial<LeaseEnd>) =>
+      (await run(scripts.release, "one", ticket, endOf(facts))).slice(0, 2)
     await ask("used")
     await ask("left")
-    assert.deepStrictEqual(await release("used", "1"), ["granted", ""])
+    assert.deepStrictEqual(await release("used", { unclean: true }), ["granted", ""])
     // The caller disconnected before the lease.
-    assert.deepStrictEqual(await release("left", ""), ["granted", ""])
+    assert.deepStrictEqual(await release("left", { cleans: false }), ["granted", ""])
     await ask("next")
-    assert.deepStrictEqual(await release("next", "0"), ["granted", "a"])
+    assert.deepStrictEqual(await release("next", {}), ["granted", "a"])
   })
 
   it("with sessions to delete stays assigned to its node after a lost reply", async () => {
     await run(oracle, "one", "restore", "a")
     assert.strictEqual((await run(scripts.acquire, "one", "used", anyAccount))[0], "granted")
-    const release = async () =>
-      (await run(scripts.release, "one", "used", "1", "a", "0", "ok", "", "", "", "", "")).slice(0, 2)
+    const seen = accountReport("a", "0", { health: undefined, retryAfter: undefined }, 0)
+    const release = async () => (await run(scripts.release, "one", "used", endOf({ seen, unclean: true }))).slice(0, 2)
     assert.deepStrictEqual(await release(), ["granted", "a"])
     assert.deepStrictEqual(await release(), ["unknown", "a"])
     await run(scripts.cleaned, "one", "a")

@@ -4,8 +4,7 @@ import type { RawConfig } from "../../src/config/json.ts"
 import { admin } from "../gateway/support.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
-import { untilHolds } from "../support/until.ts"
-import { type Behaviour, chat, type Farm, json, said, startFarm } from "./support.ts"
+import { type Behaviour, chat, type Farm, json, said, startFarm, waiting as untilWaiting } from "./support.ts"
 
 let clock: MovedClock
 let farm: Farm
@@ -76,11 +75,10 @@ describe("a 429 for one model of an upstream without accounts", () => {
   })
 
   it("holds requests for it until the server takes them again, a queue of them at most", async () => {
-    // A time that no other timer of the gateway has.
     farm.answer("one", limitsA({ "retry-after": "37" }))
     await start({ upstreams: { one: farm.upstream("one", { models: ["a", "b"], account_max_queue: 2 }) } }, 60)
     const waiting = [chat(gateway, "one/a"), chat(gateway, "one/a")]
-    await untilHolds(() => clock.sleeping().filter((millis) => millis === 37_000).length === 2)
+    await untilWaiting(gateway, 2)
     const beyond = await chat(gateway, "one/a")
     assert.deepStrictEqual([beyond.status, beyond.headers.get("retry-after")], [429, "37"])
     assert.deepInclude(await chat(gateway, "one/b"), { status: 200, text: "b" })

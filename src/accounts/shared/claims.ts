@@ -18,10 +18,10 @@ import { type MessageOf, messageOf, type StoreEvent } from "../../cluster/store/
 import type { Store } from "../../cluster/store/Store.ts"
 import { type Holdings, type StoreClaim, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
-import type { Over } from "../budgets.ts"
 import type { Stickiness } from "../Lease.ts"
 import type { Refusal } from "../PoolState.ts"
-import { noVerdict } from "./poolScripts.ts"
+import type { Over } from "./pastLimits.ts"
+import { type LeaseEnd, nothingSeen } from "./poolScripts.ts"
 
 /** A slot that the store has granted. */
 export interface Grant {
@@ -132,14 +132,14 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   const waiters = new Map<string, Waiter>()
   const leases = new Map<string, Grant>()
   /** Releases that the store has not acknowledged, by ticket; `sent` while one is under way. */
-  const releases = new Map<string, { readonly args: ReadonlyArray<string>; readonly onReply: OnReply; sent: boolean }>()
+  const releases = new Map<string, { readonly ended: LeaseEnd; readonly onReply: OnReply; sent: boolean }>()
 
   const sendRelease = (ticket: string) => {
     const entry = releases.get(ticket)
     if (entry === undefined || entry.sent || !store.isUp()) return
     entry.sent = true
     fork(
-      Effect.matchEffect(store.run("release", ticket, ...entry.args), {
+      Effect.matchEffect(store.run("release", ticket, JSON.stringify(entry.ended)), {
         onFailure: () =>
           Effect.sync(() => {
             entry.sent = false
@@ -154,12 +154,12 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   }
 
   /** Ends a claim in the store, immediately or as soon as the store is up. */
-  const end = (ticket: string, args: ReadonlyArray<string>, onReply: OnReply) => {
-    releases.set(ticket, { args, onReply, sent: false })
+  const end = (ticket: string, ended: LeaseEnd, onReply: OnReply) => {
+    releases.set(ticket, { ended, onReply, sent: false })
     sendRelease(ticket)
   }
 
-  const giveUp = (ticket: string) => end(ticket, ["", ...noVerdict], () => undefined)
+  const giveUp = (ticket: string) => end(ticket, nothingSeen, () => undefined)
 
   const granted = (grant: Grant) => {
     const waiter = waiters.get(grant.ticket)
@@ -308,8 +308,8 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
           }))
       }),
     /** Gives a slot back, with a report (`release.lua`). `onReply` receives the store's reply. */
-    end: (grant: Grant, args: ReadonlyArray<string>, onReply: OnReply): void => {
-      if (leases.delete(grant.ticket)) end(grant.ticket, args, onReply)
+    end: (grant: Grant, ended: LeaseEnd, onReply: OnReply): void => {
+      if (leases.delete(grant.ticket)) end(grant.ticket, ended, onReply)
     },
     /** Reports that the upstream of a lease has sent the first event. Returns whether that ends a cooling. */
     works: (grant: Grant): Effect.Effect<boolean> =>

@@ -15,6 +15,7 @@ import { hash } from "node:crypto"
 import { Store } from "../../cluster/store/Store.ts"
 import type { ClaimTarget } from "../../cluster/store/StoreShape.ts"
 import { accountsNamed } from "../../config/Account.ts"
+import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentNotices } from "../../config/Notices.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
@@ -28,9 +29,9 @@ import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
 import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
-import { type Fault, reasonFor } from "../backOff.ts"
+import { jitter, reasonFor } from "../backOff.ts"
 import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
-import type { Caller, Lease, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
+import type { Caller, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import {
@@ -43,15 +44,15 @@ import {
 } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
 import { type Claim, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
+import { makeLeasePastLimits, type StoreLease } from "./pastLimits.ts"
 import {
+  accountReport,
   countOf,
-  noVerdict,
+  type LeaseEnd,
   type SharedFacts,
   sharesArgument,
-  upstreamArguments,
-  usedArgument,
-  type Verdict,
-  verdictArguments
+  usedFields,
+  type Verdict
 } from "./poolScripts.ts"
 import { SharedBudgets } from "./sharedBudgets.ts"
 import { makeSharedCleanUp } from "./sharedCleanUp.ts"
@@ -61,9 +62,8 @@ import { makeSharedView, pollPool } from "./sharedView.ts"
 /** What a lease gives back when it ends. */
 interface Taken {
   held: Held | undefined
-  verdict: ReadonlyArray<string>
-  /** The report about the upstream; empty without one. */
-  upstream: ReadonlyArray<string>
+  seen: LeaseEnd["seen"]
+  upstream: LeaseEnd["upstream"]
   /** The conversation's account is noted. */
   isNoted: boolean
   /** What its turn leaves to the next one. */
@@ -75,10 +75,11 @@ interface Taken {
 /** Tokens that are brought back to the store at the same time. */
 const restoresAtOnce = 100
 
-/** The reports of a lease that has shown nothing. */
-const nothingSeen: Omit<Taken, "held"> = {
-  verdict: noVerdict,
-  upstream: [],
+/** A lease that has shown nothing. */
+const nothingTaken: Taken = {
+  held: undefined,
+  seen: undefined,
+  upstream: undefined,
   isNoted: false,
   used: undefined,
   memory: undefined
@@ -139,9 +140,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
 
   /** Reports what was seen of an account, apart from a lease's end. */
   const sendReport = Effect.fnUntraced(function*(name: string, since: string, verdict: Verdict, tested: string) {
-    const args = verdictArguments(name, since, verdict, yield* Random.next)
-    if (args === noVerdict && tested === "") return
-    const reply = yield* store.run("report", tested, ...(args === noVerdict ? [name, ...noVerdict.slice(1)] : args))
+    const seen = accountReport(name, since, verdict, yield* Random.next)
+    if (seen === undefined && tested === "") return
+    const reply = yield* store.run("report", tested, JSON.stringify(seen ?? { account: name }))
     yield* logChange(byName.get(name), verdict, reply)
   })
   const report = (name: string, since: string, verdict: Verdict, tested = ""): Effect.Effect<void> =>
@@ -303,39 +304,30 @@ const makeSharedCore = Effect.fnUntraced(function*(
     return digests.owners.has(owner)
   }
 
-  const release = (
-    grant: Grant,
-    held: Held | undefined,
-    { memory, upstream, used, verdict }: Omit<Taken, "held"> = nothingSeen
-  ) => {
-    const isUnclean = held === undefined || !cleanUp.canDelete(held)
-      ? ""
-      : cleanUp.isUnclean(grant.account, held)
-      ? "1"
-      : "0"
-    const windows = byName.get(grant.account)?.quota?.takeUnsent() ?? ""
+  const release = (grant: Grant, { held, memory, seen, upstream, used }: Taken = nothingTaken) => {
     const left = memory?.next?.()
     const use = used?.(storeNow())
+    const cleans = held !== undefined && cleanUp.canDelete(held)
     claims.end(
       grant,
-      [
-        isUnclean,
-        ...verdict,
-        ...upstream,
-        ...(left === undefined ? [] : [`memory ${memory!.key()} ${store.secrets.seal(threadsPlace, left)}`]),
-        ...(windows === "" ? [] : [`quota ${windows}`]),
-        ...(use === undefined ? [] : [usedArgument(use)])
-      ],
+      {
+        seen,
+        upstream,
+        cleans,
+        unclean: cleans && cleanUp.isUnclean(grant.account, held),
+        quota: byName.get(grant.account)?.quota?.takeUnsent() ?? "",
+        memory: left === undefined ? undefined : [memory!.key(), store.secrets.seal(threadsPlace, left)],
+        used: use && usedFields(use)
+      },
       (
         [, clean = "", state = "", count = "", delay = "", cooled = "", ...used]
       ) => {
         if (used.length > 0) sharedBudgets.saw(grant, byName.get(grant.account), used)
-        if (cooled !== "") fork(logUpstream(grant.pool, upstream[0], cooled))
+        if (cooled !== "") fork(logUpstream(grant.pool, upstream?.verdict, cooled))
         if (held === undefined) return
         cleanUp.released(grant.account, held, clean)
-        const fault = verdict[2]
-        if (state !== "" && fault !== undefined) {
-          const health = fault === "ok" ? undefined : fault as Fault
+        if (state !== "" && seen !== undefined) {
+          const health = seen.verdict === "ok" ? undefined : seen.verdict
           fork(logChange(byName.get(grant.account), { health, retryAfter: undefined }, [state, count, delay]))
         }
       }
@@ -386,7 +378,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   }
 
   const lease: (restore: Restore, caller: Caller, options: LeaseOptions) => Effect.Effect<
-    Lease,
+    StoreLease,
     GatewayError,
     Scope.Scope
   > = Effect.fnUntraced(function*(restore, caller, options) {
@@ -400,9 +392,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
       claimFor(caller, options, restore),
       (error) => Effect.flatMap(noGrantError(error, caller, options, began), Effect.fail)
     )
-    const taken: Taken = { held: undefined, ...nothingSeen, memory: options.memory }
+    const taken: Taken = { ...nothingTaken, memory: options.memory }
     if (budget !== undefined && grant.account !== "" && grant.over === undefined) taken.used = (at) => budget.used(at)
-    yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken.held, taken)))
+    yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken)))
     // The scope closed during the wait: the finalizer has run already.
     if (scope.state._tag === "Closed") return yield* Effect.interrupt
     // The grant may be of a configuration that this node has not received yet.
@@ -410,12 +402,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
     if (store.membership.revision() !== asked) {
       // The key may have been removed while its request waited. A caller within the process has no key.
       if (caller._tag === "Managed" && caller.key !== undefined && !isConfiguredKey(caller.owner)) {
-        release(grant, undefined)
+        release(grant)
         return yield* notAKey
       }
       // A caller's own token may have become a key, which must not go upstream.
       if (caller._tag === "Direct" && isConfiguredKey(caller.owner)) {
-        release(grant, undefined)
+        release(grant)
         return yield* gatewayError("store_unavailable", "This key was created just now. Retry.", {
           retryAfter: 1
         })
@@ -427,7 +419,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const account = grant.account === "" ? undefined : byName.get(grant.account)
     const driver = account === undefined ? drivers.get(grant.pool) : account.driverIn(drivers)
     if (driver === undefined || (grant.account !== "" && account === undefined)) {
-      release(grant, undefined)
+      release(grant)
       // The store already has the change that removed the account, so the next grant names another one.
       const patience = (options.patience ?? config.now().request_timeouts.queue * 1_000) - (now() - began)
       const isCurrent = grant.revision <= store.membership.revision()
@@ -440,10 +432,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
         retryAfter: unknownRetryAfter
       })
     }
-    if (account !== undefined && taken.used !== undefined) {
+    if (budget !== undefined && account !== undefined && taken.used !== undefined) {
+      budget.isStrict = false
       for (const limits of budgetsOf(account, grant.pool, config.now())) {
-        const share = limits.length === 0 ? undefined : budget?.shareOf(grant.pool, limits, storeNow())
+        const share = limits.length === 0 ? undefined : budget.shareOf(grant.pool, limits, storeNow())
         if (share instanceof GatewayError) return yield* share
+        if (share?.strict !== undefined) budget.isStrict = true
       }
     }
     if (account !== undefined) {
@@ -456,6 +450,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const held = taken.held = heldBy(caller, grant.pool, driver)
     const leased = shell.leaseOf(
       account,
+      undefined,
       held,
       now() - began,
       (health, retryAfter, fault) =>
@@ -466,27 +461,57 @@ const makeSharedCore = Effect.fnUntraced(function*(
             fork(noteAnswered(grant, options.sticky))
           }
           if (account === undefined || byName.get(grant.account) !== account) return Effect.void
-          const args = verdictArguments(grant.account, grant.epoch, { health, retryAfter }, random)
-          if (args !== noVerdict) taken.verdict = args
+          taken.seen = accountReport(grant.account, grant.epoch, { health, retryAfter }, random) ?? taken.seen
           // A failure of the account says nothing about the upstream, and neither does its success after one.
           if (health !== undefined && fault === undefined) return Effect.void
-          const hadEvent = taken.upstream[0] === "ok"
+          const hadEvent = taken.upstream?.verdict === "ok"
           // An event ends a row of failures, also if the reply breaks off later.
           if (hadEvent) return Effect.void
-          const request = options.request ?? grant.ticket
-          taken.upstream = upstreamArguments(fault ?? "ok", grant.coolings, request, fault && retryAfter, random)
+          taken.upstream = {
+            verdict: fault ?? "ok",
+            coolings: grant.coolings,
+            request: options.request ?? grant.ticket,
+            retry: fault && retryAfter,
+            random: jitter * random
+          }
           if (fault !== undefined || !grant.probes) return Effect.void
           // The others skip the upstream until the first event of its probe.
           return Effect.flatMap(claims.works(grant), (isBack) => isBack ? logBack(notices, grant.pool) : Effect.void)
         })
     )
-    return grant.over === undefined ? leased : { ...leased, over: grant.over }
+    return { lease: leased, over: grant.over }
+  })
+
+  const statesOf: PoolCore<SharedTokens>["statesOf"] = (accounts) =>
+    Effect.map(
+      Effect.orElseSucceed(view.factsOf(accounts.map(nameOf)), () => new Map<string, SharedFacts>()),
+      (facts) =>
+        accounts.map((account) => {
+          const known = facts.get(nameOf(account))
+          quotas.received(account, known?.quota ?? "")
+          return view.stateOf(account, known)
+        })
+    )
+
+  const leaseOnce = (caller: Caller, options: LeaseOptions) =>
+    Effect.uninterruptibleMask((restore) => lease(restore, caller, options))
+  const leasePastLimits = makeLeasePastLimits({
+    lease: leaseOnce,
+    statesOf,
+    accountsOf: (upstream) =>
+      config.now().accounts.flatMap((account) =>
+        account.upstream === upstream ? registry.get(account.identity[0]!) ?? [] : []
+      ),
+    quotas,
+    modelLimits: shell.modelLimits,
+    config,
+    clock,
+    shutdown: yield* CurrentShutdown
   })
 
   return {
     apply: (drivers) => registry.apply(config.now, drivers),
     get: registry.get,
-    learnsAtGrants: true,
     makeTokens: (account, options) => {
       const name = () => nameOf(account)
       return makeSharedTokens({
@@ -508,7 +533,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
       const failure = Exit.isFailure(exit) ? Cause.findErrorOption(exit.cause) : undefined
       return failure?._tag === "Some" ? report(nameOf(account), "login", verdictOn(failure.value)) : Effect.void
     },
-    lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
+    lease: (caller, options) =>
+      caller._tag === "Direct"
+        ? Effect.map(leaseOnce(caller, options), ({ lease }) => lease)
+        : leasePastLimits(caller, options),
     access: (account, tokens) => {
       const name = nameOf(account)
       return Effect.map(Effect.mapError(view.factsOf([name]), storeUnavailable), (facts) => {
@@ -517,16 +545,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         return (health, retryAfter) => report(name, epoch, { health, retryAfter })
       })
     },
-    statesOf: (accounts) =>
-      Effect.map(
-        Effect.orElseSucceed(view.factsOf(accounts.map(nameOf)), () => new Map<string, SharedFacts>()),
-        (facts) =>
-          accounts.map((account) => {
-            const known = facts.get(nameOf(account))
-            quotas.received(account, known?.quota ?? "")
-            return view.stateOf(account, known)
-          })
-      ),
+    statesOf,
     whyNot: (account) => {
       if (account.account?.disabled === true) return "disabled"
       if (sharedBudgets.isAtBudget(account, nameOf(account), storeNow())) return "budget"
@@ -541,13 +560,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
     },
     watch: (pool) => (watch) => pollPool(pool, watch),
     metrics: Effect.map(view.status(false), (seen) => {
-      const [cooling, out, total] = (["cooling", "out", "total"] as const).map((name) =>
-        seen === undefined ? 0 : countOf(seen, name)
-      ) as [number, number, number]
+      const [cooling, out] = [countOf(seen, "cooling"), countOf(seen, "out")]
       return {
         inUse: claims.inUse(),
         waiting: claims.waiting(),
-        accounts: { ready: byName.size === 0 ? 0 : total - cooling - out, cooling, out, draining: 0 },
+        accounts: { ready: byName.size === 0 ? 0 : countOf(seen, "total") - cooling - out, cooling, out, draining: 0 },
         stickyHits,
         stickyMoves,
         ...cleanUp.counts()

@@ -132,16 +132,14 @@ export const makeSharedView = (
     const { runtime, upstreams } = config.now()
     const known = accounts()
     const pools = asList(seen?.pools)
-    const sum = (name: Parameters<typeof countOf>[1], unknown: number) =>
-      seen === undefined ? unknown : countOf(seen, name)
     const identifiersOf = (field: "available" | "used") => {
       const named = new Set(pools.flatMap((pool) => asList(pool[field])))
       return Array.from(known).flatMap(([name, account]) => named.has(name) ? [account.identifier] : [])
     }
     return {
-      available: known.size === 0 ? 0 : sum("spare", 0),
-      in_use: sum("in_use", claims.inUse()),
-      total: known.size === 0 ? 0 : sum("total", known.size),
+      available: known.size === 0 ? 0 : countOf(seen, "spare"),
+      in_use: countOf(seen, "in_use", claims.inUse()),
+      total: known.size === 0 ? 0 : countOf(seen, "total", known.size),
       available_accounts: identifiersOf("available"),
       in_use_accounts: identifiersOf("used"),
       max_inflight_per_account: [...upstreams.values()][0]?.limits.perAccount ?? runtime.account_max_inflight,
@@ -150,9 +148,9 @@ export const makeSharedView = (
       max_queue_size: seen === undefined
         ? runtime.account_max_queue
         : pools.reduce((places, { leaving, queue }) => places + (leaving ? 0 : queue), 0),
-      cooling: sum("cooling", 0),
-      out: sum("out", 0),
-      disabled: sum("disabled", 0),
+      cooling: countOf(seen, "cooling"),
+      out: countOf(seen, "out"),
+      disabled: countOf(seen, "disabled"),
       failed_tests: seen?.failed_tests ?? 0,
       reason: reason ?? null,
       waiters: asList(seen?.waiters).map(({ account, age, style }) => ({

@@ -6,8 +6,6 @@
 --   sticky, stays           the keys of a continued conversation, separated by spaces; whether it prefers the target of the last turn
 --   prefers                 accounts that the request prefers before that one: each with its pool and whether it prefers the target too
 --   thread                  the key by which the turn before may have left something (`release.lua`)
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local ticket, claim = ARGV[4], cjson.decode(ARGV[5])
 local known = claim_of(ticket)
 if known then return finish(known) end
@@ -42,18 +40,16 @@ for i, target in ipairs(claim.targets) do
   end
 end
 
-local function rotates(p, wanted)
-  local kind = string.sub(wanted, 1, 1)
-  if kind == 'D' then return true end
-  if p.spent > 0 then return false end
-  if kind == 'A' then return in_rotation(p) > 0 end
-  return state_of(p, string.sub(wanted, 3)) == 'ready'
+-- Whether a target has accounts in rotation now.
+local function rotates(target)
+  local p = configured(target.pool)
+  return p and hopeless(p, target.request, -INF) == nil
 end
 
--- Whether the first target has nothing free and may soon have something.
+-- Whether a target has nothing free and may soon have something.
 local function is_full(target)
   local p, wanted = by_name[target.pool], target.request
-  return p.skip ~= 'yes' and rotates(p, wanted) and not (all_in_use() < total and can_serve(p, wanted)) and has_place(p, wanted)
+  return p.skip ~= 'yes' and rotates(target) and not (all_in_use() < total and can_serve(p, wanted)) and has_place(p, wanted)
 end
 
 local function ask(targets)
@@ -66,7 +62,7 @@ local function ask(targets)
     local fence = give(p, me, ticket, slot.account, slot.share)
     preferred = nil
     -- Waiters that have skipped pools alone may use them now, and those of an account that is now at its budget others.
-    if probes or B then serve() end
+    if probes or budgeted then serve() end
     return { 'granted', unpack(grant_of(p, me, ticket, slot.account or '', fence)) }
   end
   numbered = numbered + 1
@@ -74,22 +70,12 @@ local function ask(targets)
   local is_empty = quiet > now and revision == '0'
   local record = join(ticket, claim, able, numbered, now, deadline, holds, is_empty)
   if record then return waiting_reply(record) end
-  for _, target in ipairs(able) do
-    local why, when = hopeless(by_name[target.pool], target.request, now)
-    if why == nil then return refused('Full') end
-    reason, till = sooner_retry(reason, till, why, when)
-  end
-  return refused(reason, till)
-end
-
-local function is_ready(target)
-  local p = configured(target.pool)
-  return p and p.spent == 0 and state_of(p, string.sub(target.request, 3)) == 'ready'
+  return refused(refusal_of(able, now, reason, till, 'Full'))
 end
 
 local has_fallback = #claim.fallback > 0 and quiet <= now
 local reply
-if not has_fallback or is_ready(claim.targets[1]) then reply = ask(claim.targets) end
+if not has_fallback or rotates(claim.targets[1]) then reply = ask(claim.targets) end
 if has_fallback and (not reply or reply[1] == 'refused') then reply = ask(claim.fallback) end
 -- What the turn before has left is the last field of a grant, and of the reply to a waiter.
 local memory = claim.thread ~= '' and reply[1] ~= 'refused' and call('HGET', K .. 'threads', claim.thread)

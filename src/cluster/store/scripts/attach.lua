@@ -11,18 +11,14 @@ if format and format ~= FORMAT then return { 'format', format, FORMAT } end
 if not format then call('HSET', K .. 'lim', 'format', FORMAT) end
 if epoch ~= '' and served and served ~= server then
   -- The data may be older than what the nodes hold: nothing is granted before they have brought it.
-  quiet = now + ALIVE
-  call('SET', K .. 'quiet', int(quiet))
+  be_quiet(now + ALIVE)
   call('HSET', K .. 'lim', 'back', int(now), 'data_at', call('HGET', K .. 'sum', 'at') or int(now))
   call('DEL', K .. 'returning')
   for _, one in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
     call('ZADD', K .. 'nodes', quiet, one)
     call('SADD', K .. 'returning', one)
   end
-  if call('EXISTS', K .. 'returning') == 0 then
-    quiet = now + RETURN
-    call('SET', K .. 'quiet', int(quiet))
-  end
+  if call('EXISTS', K .. 'returning') == 0 then be_quiet(now + RETURN) end
   -- Numbers that the data lacks are not given twice.
   given, numbered, stamped = given + DISTANCE, numbered + DISTANCE, stamped + DISTANCE
 end
@@ -36,12 +32,10 @@ if epoch == '' then
   epoch = fresh
   call('SET', K .. 'epoch', epoch)
   call('HSET', K .. 'lim', 'since', int(now))
-  quiet = now + (starts and 1500 or 5000)
-  call('SET', K .. 'quiet', int(quiet))
+  be_quiet(now + (starts and RETURN or ALIVE))
 elseif not starts and known ~= epoch and quiet > now then
   -- Other nodes return to an empty store as well.
-  quiet = math.max(quiet, (tonumber(call('HGET', K .. 'lim', 'since')) or now) + 5000)
-  call('SET', K .. 'quiet', int(quiet))
+  be_quiet(math.max(quiet, (tonumber(call('HGET', K .. 'lim', 'since')) or now) + ALIVE))
 end
 if starts and call('EXISTS', node) == 1 then
   if listens(me) then return finish({ 'taken' }) end
@@ -85,10 +79,7 @@ for _, one in ipairs(tickets) do
 end
 -- The node may have missed messages: it stays responsible for probes of accounts until it reports their outcome.
 for _, p in ipairs(pools) do
-  local trying = call('HGETALL', p.k .. 'trying')
-  for i = 1, #trying, 2 do
-    if trying[i + 1] == me then notify(me, 'due ' .. trying[i]) end
-  end
+  for _, account in ipairs(assigned(p, 'trying', me)) do notify(me, 'due ' .. account) end
 end
 serve()
 finish()

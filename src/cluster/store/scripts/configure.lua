@@ -10,8 +10,6 @@
 --                       callers, whether to drop all tokens, its accounts in order, those with changed credentials, the disabled ones, how
 --                       it chooses, and priority and weight of each account unless they are in rotation
 --   budgets             subjects with their limits (`budgets.lua`)
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local config = cjson.decode(ARGV[4])
 if now > config.deadline then return finish({ 'late' }) end
 if config.expected == '' and tonumber(revision) >= config.revision then return finish({ 'older', revision }) end
@@ -29,14 +27,16 @@ local next_pools = {}
 for _, spec in ipairs(config.pools) do next_pools[spec.name] = spec end
 
 -- Forgets what is known of an account, except for its slots.
-local function erase(account)
-  call('DEL', K .. 'health:' .. account, K .. 'token:' .. account, K .. 'login:' .. account, K .. 'quota:' .. account)
+local function erase(p, account)
+  call('DEL', health_key(account), K .. 'token:' .. account, K .. 'login:' .. account, K .. 'quota:' .. account)
   call('SREM', K .. 'failed_tests', account)
+  call('HDEL', p.k .. 'trying', account)
+  arrange(p, account)
 end
 
-local function renew(account)
-  erase(account)
-  call('HSET', K .. 'health:' .. account, 'epoch', stamp())
+local function renew(p, account)
+  erase(p, account)
+  call('HSET', health_key(account), 'epoch', stamp())
 end
 
 -- Pools whose accounts have another number of slots.
@@ -64,8 +64,7 @@ local function apply(p, spec)
         call('HSET', p.k .. 'last', account, NEVER_GIVEN + arrived)
         arrived = arrived + 1
       end
-      renew(account)
-      place(p, account)
+      renew(p, account)
     end
   end
   for _, account in ipairs(before) do
@@ -73,24 +72,17 @@ local function apply(p, spec)
       set_enabled(p, account, true)
       call('SREM', p.k .. 'roster', account)
       call('HDEL', K .. 'home', account)
-      if budgeted then call('HDEL', p.k .. 'spent', account) end
-      call('HDEL', p.k .. 'stated', account)
-      erase(account)
-      set_state(p, account, 'ready', 0)
+      erase(p, account)
       if used(p, account) == 0 then forget(p, account) end
       refuse_pinned(p, account)
     elseif spec.resets then
-      renew(account)
-      set_state(p, account, 'ready', 0)
+      renew(p, account)
     elseif resized[p] then
       place(p, account)
     end
   end
   for _, account in ipairs(spec.renewed) do
-    if wanted[account] then
-      renew(account)
-      set_state(p, account, 'ready', 0)
-    end
+    if wanted[account] then renew(p, account) end
   end
   for _, account in ipairs(call('SMEMBERS', p.k .. 'disabled')) do
     if not off[account] then set_enabled(p, account, true) end
@@ -140,10 +132,7 @@ for _, p in ipairs({ unpack(pools) }) do
     forget_pool(p)
   end
 end
-if budgeted or #config.budgets > 0 then
-  load_budgets()
-  B.configure(config.budgets)
-end
+configure_budgets(config.budgets)
 serve()
-broadcast('config ' .. revision)
+tell('*', 'config ' .. revision)
 return finish({ 'ok', revision })

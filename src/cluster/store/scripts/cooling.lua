@@ -21,10 +21,10 @@ local function reset_cooling(p)
   refresh(p)
 end
 
-local function cool(p, fault, retry, random)
-  local own = math.min(FIRST * 2 ^ math.min(p.in_row, 30) * (1 + random), LONGEST)
-  local delay = math.floor((retry and asked(retry) or own) + 0.5)
-  p.cause = fault
+local function cool(p, seen)
+  local own = math.min(FIRST * 2 ^ math.min(p.in_row, 30) * (1 + seen.random), LONGEST)
+  local delay = math.floor((seen.retry and asked(seen.retry) or own) + 0.5)
+  p.cause = seen.verdict
   p.till, p.probe, p.in_row, p.coolings = now + delay, nil, p.in_row + 1, p.coolings + 1
   clear_failures(p)
   return delay
@@ -40,23 +40,23 @@ local function upstream_succeeded(p)
 end
 
 -- Notes a failure of the upstream in the try of a lease. Returns the delay of the cooling that it begins.
-local function upstream_failed(p, holder, fault, coolings, request, retry, random)
-  local delay
+local function upstream_failed(p, holder, seen)
+  local retry, delay = seen.retry, nil
   p.changed = true
   if p.probe == holder then
-    delay = cool(p, fault, retry, random)
+    delay = cool(p, seen)
   elseif p.till then
     if not retry then return nil end
     p.till = math.max(p.till, now + asked(retry))
-  elseif coolings == int(p.coolings) then
+  elseif seen.coolings == int(p.coolings) then
     p.failures = p.failures + 1
     if not p.failed then
-      p.failed, p.requests = request, 1
-    elseif p.failed ~= request then
+      p.failed, p.requests = seen.request, 1
+    elseif p.failed ~= seen.request then
       p.requests = 2
     end
-    if fault == 'connection' or (p.failures >= MOST_FAILURES and p.requests == 2) then
-      delay = cool(p, fault, retry, random)
+    if seen.verdict == 'connection' or (p.failures >= MOST_FAILURES and p.requests == 2) then
+      delay = cool(p, seen)
     end
   else
     return nil
@@ -73,16 +73,13 @@ local function is_single()
   return count == 1
 end
 
--- The report about the upstream of a lease, in the arguments from index `i` on: `ok` or a fault, the coolings before the try,
--- the request, seconds of `Retry-After`, and a random share. Returns the delay of the cooling that it begins, or `back` if it ends
--- one.
-local function upstream_report_at(i, ticket)
-  local verdict = ARGV[i]
-  local p = verdict and verdict ~= '' and lease_of(me, ticket)
+-- Notes what the try of a lease showed of its upstream: `verdict` is `ok` or a fault. Returns the delay of the cooling that it begins, or
+-- `back` if it ends one.
+local function upstream_report(ticket, seen)
+  local p = lease_of(me, ticket)
   if not p or p.leaving or is_single() then return nil end
-  if verdict == 'ok' then return upstream_succeeded(p) and 'back' or nil end
-  local delay = upstream_failed(p, me .. '|' .. ticket, verdict, ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3]),
-    tonumber(ARGV[i + 4]) or 0)
+  if seen.verdict == 'ok' then return upstream_succeeded(p) and 'back' or nil end
+  local delay = upstream_failed(p, me .. '|' .. ticket, seen)
   return delay and int(delay)
 end
 
@@ -90,8 +87,8 @@ end
 local function forget_pool(p)
   if not p.leaving or p.in_use > 0 then return end
   for _, key in ipairs({
-    'roster', 'disabled', 'spare', 'use', 'last', 'pins', 'lines', 'several', 'cool', 'untried', 'trying', 'parked',
-    'cleaning', 'ranks', 'starts', 'spent', 'beneath', 'stated'
+    'roster', 'disabled', 'spare', 'use', 'last', 'pins', 'lines', 'several', 'cool', 'untried', 'trying',
+    'cleaning', 'ranks', 'starts'
   }) do call('DEL', p.k .. key) end
   remove_pool(p)
   by_name[p.name] = nil

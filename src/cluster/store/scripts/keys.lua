@@ -16,10 +16,7 @@
 --              their windows then, which is counted at least. Released requests stay counted in that case
 --   seen       counts the usage of windows at least, as `sync` does
 -- Every reply about a key is: active requests, last use, then requests, tokens, units and nanos of its five windows.
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local op, asked = ARGV[4], cjson.decode(ARGV[5])
-load_windows()
 local admitted = K .. 'usage:adm:' .. me
 
 local function under_way(key)
@@ -33,7 +30,7 @@ end
 local function append(reply, key)
   reply[#reply + 1] = int(under_way(key))
   reply[#reply + 1] = call('ZSCORE', K .. 'usage:last', key) or ''
-  return W.append_windows(reply, key)
+  return append_windows(reply, key)
 end
 
 local function hold_key(ticket, reserved)
@@ -54,7 +51,7 @@ end
 -- Ends a request. If the node was dropped or the data is older, the request is not held; it counts if its reservation is given.
 local function settle(ticket, counted, used, given_reservation)
   local reserved = let_go(ticket) or given_reservation
-  if reserved then W.settle(reserved, counted, used) end
+  if reserved then settle_usage(reserved, counted, used) end
 end
 
 if op == 'admit' then
@@ -63,11 +60,11 @@ if op == 'admit' then
   if call('HEXISTS', admitted, asked.ticket) == 0 then
     if quiet > now then return finish({ 'quiet', int(quiet - now) }) end
     if asked.entered ~= '' then settle(asked.entered, false) end
-    if (asked.most and under_way(key) >= asked.most) or W.full_until(asked.limits, reserved) > 0 then
+    if (asked.most and under_way(key) >= asked.most) or full_until(asked.limits, reserved) > 0 then
       verdict = 'refused'
     else
       hold_key(asked.ticket, reserved)
-      W.count(1, reserved)
+      count_usage(1, reserved)
     end
   end
   return finish(append({ verdict, int(now) }, key))
@@ -81,7 +78,7 @@ elseif op == 'tell' then
   if call('GET', last_batch) ~= asked.batch then
     call('SET', last_batch, asked.batch, 'PX', 86400000)
     for _, one in ipairs(asked.requests) do settle(one[1], one[2] == 1, one[3], one[4]) end
-    for _, one in ipairs(asked.used) do W.count(unpack(one)) end
+    for _, one in ipairs(asked.used) do count_usage(unpack(one)) end
   end
   for _, one in ipairs(asked.held) do
     if one[2] > 0 then
@@ -91,7 +88,7 @@ elseif op == 'tell' then
     end
   end
   local reply = { 'ok', int(call('HLEN', admitted)), int(now) }
-  for _, key in ipairs(asked.limited) do W.append_windows(reply, key) end
+  for _, key in ipairs(asked.limited) do append_windows(reply, key) end
   return finish(reply)
 elseif op == 'sync' then
   local knows = {}
@@ -103,15 +100,15 @@ elseif op == 'sync' then
   for _, ticket in ipairs(call('HKEYS', admitted)) do
     if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= asked.last then
       local reserved = let_go(ticket)
-      if not asked.seen then W.settle(reserved, false) end
+      if not asked.seen then settle_usage(reserved, false) end
     end
   end
   if asked.seen then
     -- The node tells its running requests of other keys again.
     call('DEL', K .. 'usage:held:' .. me)
-    W.restore_seen(asked.seen)
+    restore_seen(asked.seen)
   end
 elseif op == 'seen' then
-  W.restore_seen(asked)
+  restore_seen(asked)
 end
 return finish({ 'ok' })

@@ -6,7 +6,7 @@ end
 
 -- Forgets a removed account without leases.
 local function forget(p, account)
-  for _, key in ipairs({ 'last', 'cleaning', 'spent', 'beneath', 'stated' }) do call('HDEL', p.k .. key, account) end
+  for _, key in ipairs({ 'last', 'cleaning' }) do call('HDEL', p.k .. key, account) end
 end
 
 -- Ends a lease or a waiter. Returns its kind, account and pool. Idempotent.
@@ -52,32 +52,34 @@ end
 -- How many leases and waiters a node has.
 local function claims_of(node) return call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node) end
 
+-- Nothing is granted before a time.
+local function be_quiet(till)
+  quiet = till
+  call('SET', K .. 'quiet', int(quiet))
+end
+
 -- A node has brought back what it holds, or is gone. The last one ends the quiet period.
 local function has_returned(node)
   if quiet <= now or call('SREM', K .. 'returning', node) == 0 or call('EXISTS', K .. 'returning') == 1 then return end
   local back = tonumber(call('HGET', K .. 'lim', 'back')) or now
-  quiet = math.min(quiet, math.max(now, back + RETURN))
-  call('SET', K .. 'quiet', int(quiet))
+  be_quiet(math.min(quiet, math.max(now, back + RETURN)))
+end
+
+-- The accounts that a hash of a pool (`trying`, `cleaning`) assigns to a node.
+local function assigned(p, key, node)
+  local accounts, all = {}, call('HGETALL', p.k .. key)
+  for i = 1, #all, 2 do
+    if all[i + 1] == node then accounts[#accounts + 1] = all[i] end
+  end
+  return accounts
 end
 
 -- Drops a node with its leases, waiters, probes, clean-ups and logins.
 local function drop(node)
   close_all(node, {})
   for _, p in ipairs(pools) do
-    local trying = call('HGETALL', p.k .. 'trying')
-    for i = 1, #trying, 2 do
-      if trying[i + 1] == node then
-        call('HDEL', p.k .. 'trying', trying[i])
-        call('ZADD', p.k .. 'untried', 'XX', now, trying[i])
-        if call('HEXISTS', p.k .. 'parked', trying[i]) == 1 then
-          call('HSET', p.k .. 'parked', trying[i], 'out ' .. int(now))
-        end
-      end
-    end
-    local cleaning = call('HGETALL', p.k .. 'cleaning')
-    for i = 1, #cleaning, 2 do
-      if cleaning[i + 1] == node then set_cleaning(p, cleaning[i], nil) end
-    end
+    for _, account in ipairs(assigned(p, 'trying', node)) do set_state(p, account, 'out', now) end
+    for _, account in ipairs(assigned(p, 'cleaning', node)) do set_cleaning(p, account, nil) end
   end
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
   -- The usage of its requests stays counted, because the upstream may have been called.

@@ -6,8 +6,6 @@
 --                       the account of its lease answers a sticky conversation, which prefers it for so many milliseconds from now on; the
 --                       reply is `hit` or `move` if the conversation is a continued one (1) that an account is known of
 -- The first two reply as `acquire` does; `gone` without a lease or a place.
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local op, ticket = ARGV[4], ARGV[5]
 if op == 'works' then
   local p = lease_of(me, ticket)

@@ -1,81 +1,4 @@
--- The pools in the store: `Pools` over Redis keys, with the same names and results. Every script is this text followed by its
--- own. Times are milliseconds of the store; tests may pass their own time.
---
--- Invariant: after every script, no waiter remains that could be served. Messages for nodes are collected in `outbox` and
--- sent by `finish`, one message for each node; `out:<node>` keeps them until the node's next heartbeat acknowledges them.
---
--- A lease request (`lease_request`) is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or
--- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<lease_request>|<node>`.
--- `lines` has the queues whose first waiter may be served, by that waiter's number.
---
--- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `home` has the pool of each account. `leases:<node>` has the leases of a node by their tickets: fence, account and pool.
---
--- `tickets:<node>` has the waiters of a node by their tickets, and `queue` those of all by number. A record is JSON: number, deadline, since,
--- style, spread, whether it holds at its first pool, the targets in order, and the refusal of the places that it has given up. A
--- target is a pool's name, the lease request there, what the request may use of budgets, and its state: `placed`, `parked` (the pool is
--- skipped), `later` (once it is widened) or `gone`. `several` has the waiters with other targets that have a place in the pool.
-local K = 'gw:{main}:'
-local call = redis.call
-local INF = math.huge
--- Milliseconds after which one request tries an account whose upstream states a longer wait (`backOff.ts`).
-local TRIED_AFTER = 3600000
--- Order of accounts: unused ones by arrival come first, those being cleaned up come last.
-local NEVER_GIVEN, BEHIND_ALL = -2 ^ 40, 2 ^ 50
-local ALIVE, DEAF = 5000, 2000
--- The least time for nodes to return to a server, and the distance of its new numbers from those that its data may lack.
-local RETURN, DISTANCE = 1500, 2 ^ 20
--- Conversations that are known, and the longest that one is kept after its last turn.
-local CONVERSATIONS, STICKY = 10000, 86400000
--- Windows of an account's quota that are kept, and how long after the last word about one.
-local WINDOWS, QUOTA = 16, 2592000000
-
-local now = tonumber(ARGV[1])
-if now == nil then
-  local time = call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local me, incarnation = ARGV[2], ARGV[3]
-
-local limits = call('HMGET', K .. 'lim', 'revision', 'total', 'budgets')
-local revision = limits[1] or '0'
-local counted = call('HMGET', K .. 'sum', 'given', 'numbered', 'arrived', 'stamped')
--- Counters of all pools.
-local given, numbered, arrived = tonumber(counted[1]) or 0, tonumber(counted[2]) or 0, tonumber(counted[3]) or 0
-local stamped = tonumber(counted[4]) or 0
-local epoch = call('GET', K .. 'epoch') or ''
-local quiet = tonumber(call('GET', K .. 'quiet')) or 0
-local outbox, notified = {}, {}
-local subscribed = {}
-
-local function make_pool(name)
-  return {
-    name = name, k = K .. 'pool:' .. name .. ':', open = false, leaving = false,
-    -- Slots of an account, of all, places in the queue, and slots of callers with their own tokens.
-    per = 1, global = 0, queue = 0, direct = 1,
-    -- Active and waiting requests, and those of callers with their own tokens among them.
-    in_use = 0, waiting = 0, direct_in_use = 0, direct_waiting = 0,
-    -- When the window of the upstream's used-up budget ends; 0 while it has something left.
-    spent = 0,
-    -- How it chooses among accounts with a free slot, with the time and the sum of the weights.
-    choose = 'rotate', at = '0', sum = 1,
-    -- Whether requests that have another pool leave this one out, as in `poolQueue.ts`, and why (`cooling.lua`).
-    skip = 'no', coolings = 0, in_row = 0, failures = 0, requests = 0, cause = ''
-  }
-end
-
--- All pools, and those that have left the configuration and still have leases. `total` bounds the slots in use of all.
-local pools, by_name, total = {}, {}, tonumber(limits[2]) or 0
--- Whether accounts or upstreams have budgets, and the functions of `budgets.lua`, once they are made.
-local budgeted = limits[3] and true or false
-local B
-
-for i, text in ipairs(call('HVALS', K .. 'pools')) do
-  local p = cjson.decode(text)
-  pools[i], by_name[p.name] = p, p
-end
-table.sort(pools, function(one, other) return one.order < other.order end)
-
-local function int(number) return string.format('%.0f', number) end
+-- The pools and their accounts over the state of `state.lua`, and what nodes are sent.
 
 -- A unique number, for token versions and account epochs.
 local function stamp()
@@ -99,13 +22,18 @@ local function listens(node)
   return subscribed[node]
 end
 
--- Notifies every node. Delivery is not guaranteed: heartbeats carry what must arrive.
-local function broadcast(text)
-  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do call('PUBLISH', channel(node), '0\n' .. text) end
+-- Notifies another node, all others (empty) or every node (`*`), and returns these. Delivery is not guaranteed: heartbeats carry what must
+-- arrive.
+local function tell(to, text)
+  local told = {}
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
+    if to == '*' or (node ~= me and (to == '' or to == node)) then
+      told[#told + 1] = node
+      call('PUBLISH', channel(node), '0\n' .. text)
+    end
+  end
+  return told
 end
-
--- Stands for the pool of an account that no pool has.
-local nowhere = make_pool('')
 
 local function pool_of(account) return by_name[call('HGET', K .. 'home', account)] or nowhere end
 
@@ -138,9 +66,6 @@ local function pool_named(name)
   if by_name[name] == nil then append_pool(make_pool(name)) end
   return by_name[name]
 end
-
--- The records of waiters, by `<node>|<ticket>`: false for none. `touched` ones are saved at the end.
-local records, touched = {}, {}
 
 local function touch(record)
   if not record.touched then
@@ -208,26 +133,23 @@ local function is_member(p, account) return call('SISMEMBER', p.k .. 'roster', a
 
 local function is_enabled(p, account) return call('SISMEMBER', p.k .. 'disabled', account) == 0 end
 
--- A disabled account keeps its state without probes: its recovery waits in `parked` until it is enabled.
-local function state_of(p, account)
-  local parked = call('HGET', p.k .. 'parked', account)
-  if parked then
-    local state, parked_till = string.match(parked, '^(%S+) (%S+)$')
-    return state, tonumber(parked_till)
-  end
-  local till = call('ZSCORE', p.k .. 'cool', account)
-  if till then return 'cooling', tonumber(till) end
-  till = call('ZSCORE', p.k .. 'untried', account)
-  if till then return 'out', tonumber(till) end
-  return 'ready', 0
+local function health_key(account) return K .. 'health:' .. account end
+
+-- The state of an account apart from its budgets, and until when. A disabled one keeps its state without probes.
+local function health_of(account)
+  local state, till = unpack(call('HMGET', health_key(account), 'state', 'till'))
+  return state or 'ready', tonumber(till) or 0
 end
 
--- The state of an account apart from its budgets: at a budget it cools until the window ends, and `beneath` has what it is then.
-local function health_of(p, account)
-  local beneath = budgeted and call('HGET', p.k .. 'beneath', account)
-  if not beneath then return state_of(p, account) end
-  local state, till = string.match(beneath, '^(%S+) (%S+)$')
-  return state, tonumber(till)
+-- Until when a budget of an account is used up; 0 while all have something left.
+local function spent_of(account) return tonumber(call('HGET', health_key(account), 'spent')) or 0 end
+
+-- The state of an account: at a budget it cools until the window ends.
+local function state_of(account)
+  local state, till = health_of(account)
+  local spent = budgeted and state ~= 'out' and spent_of(account) or 0
+  if spent > 0 then return 'cooling', math.max(spent, till) end
+  return state, till
 end
 
 local function used(p, account) return tonumber(call('HGET', p.k .. 'use', account)) or 0 end
@@ -307,7 +229,7 @@ end
 
 -- Updates the index entries of an account and of the queues for it.
 local function place(p, account)
-  if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' and used(p, account) < p.per then
+  if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' and used(p, account) < p.per then
     local score = score_of(p, account)
     if call('HEXISTS', p.k .. 'cleaning', account) == 1 then score = score + BEHIND_ALL end
     call('ZADD', p.k .. 'spare', score, account)
@@ -328,9 +250,6 @@ local function avoided(lease_request)
   end
   return list, set
 end
-
--- The account that answered the conversation of the present request last; only set while that request asks for a slot.
-local preferred
 
 -- The account that a request would get now.
 local function pick(p, lease_request)
@@ -358,7 +277,7 @@ local function pick(p, lease_request)
   end
   local ready = 0
   for _, account in ipairs(list) do
-    if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' then ready = ready + 1 end
+    if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' then ready = ready + 1 end
   end
   if in_rotation(p) > ready then return nil end
   return spare[1]
@@ -405,7 +324,7 @@ local function hopeless(p, lease_request, deadline)
   local back = 0
   if kind == 'P' then
     local account = string.sub(lease_request, 3)
-    local state, till = state_of(p, account)
+    local state, till = state_of(account)
     if state == 'out' or not is_enabled(p, account) then return 'Unavailable' end
     if state == 'cooling' then back = till end
   elseif in_rotation(p) <= 0 then
@@ -468,15 +387,17 @@ local function learn_quota(account, text)
   if p.choose == 'spend_soonest_reset' then place(p, account) end
 end
 
+local over_budgets
+
 -- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, the revision, the pool,
 -- its coolings, whether this lease probes it, the windows of the account's quota, and, if its budgets have too little left, until when, in
 -- milliseconds: `a` of its account, `u` of the upstream.
 local function grant_of(p, node, ticket, account, fence)
   local facts, cleaning, quota, over = {}, '0', '', ''
   if account ~= '' then
-    facts = call('HMGET', K .. 'health:' .. account, 'epoch', 'token')
+    facts = call('HMGET', health_key(account), 'epoch', 'token')
     cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1 and '1' or '0'
-    quota, over = quota_of(account), B and B.over(node, ticket) or ''
+    quota, over = quota_of(account), budgeted and over_budgets(node, ticket) or ''
   end
   return {
     account, fence, facts[1] or '0', facts[2] or '0', cleaning, revision, p.name, int(p.coolings),

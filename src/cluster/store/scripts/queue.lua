@@ -24,11 +24,13 @@ local function target_at(record, p)
   return nil
 end
 
-local function has_places(record)
+-- The targets where a waiter has a place, of those in a state alone if one is given.
+local function places_of(record, state)
+  local some = {}
   for _, target in ipairs(record.targets) do
-    if is_place(target) then return true end
+    if target.state == state or (not state and is_place(target)) then some[#some + 1] = target end
   end
-  return false
+  return some
 end
 
 local function join_place(record, target)
@@ -56,9 +58,7 @@ end
 
 -- Takes a waiter out of every queue.
 local function leave_all(record)
-  for _, target in ipairs(record.targets) do
-    if is_place(target) then leave_place(record, target) end
-  end
+  for _, target in ipairs(places_of(record)) do leave_place(record, target) end
   end_record(record)
 end
 
@@ -98,7 +98,7 @@ local function give_up(record, target, reason, till)
   record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
   widen(record)
   leave_place(record, target)
-  if has_places(record) then return settle(record) end
+  if #places_of(record) > 0 then return settle(record) end
   end_record(record)
   notify_refusal(record.node, record.ticket, record.lost, record.lost_till)
 end
@@ -128,8 +128,8 @@ settle = function(record)
   end
 end
 
--- The targets of a request that may serve it before a deadline, and the refusal of the others, if there is one. During the quiet period of an empty store
--- all may, because returning nodes bring their leases, and the accounts may not be restored yet.
+-- The targets of a request that may serve it before a deadline, and the refusal of the others, if there is one. During the quiet period of
+-- an empty store all may, because returning nodes bring their leases, and the accounts may not be restored yet.
 local function able_of(targets, deadline)
   local able, reason, till = {}, nil, nil
   for _, target in ipairs(targets) do
@@ -143,6 +143,16 @@ local function able_of(targets, deadline)
     end
   end
   return able, reason, till
+end
+
+-- The refusal of targets where nothing comes before a deadline, and of one that was refused before them; `otherwise` if a target may serve.
+local function refusal_of(targets, deadline, reason, till, otherwise)
+  for _, target in ipairs(targets) do
+    local why, when = hopeless(by_name[target.pool], target.request, deadline)
+    if why == nil then return otherwise, nil end
+    reason, till = sooner_retry(reason, till, why, when)
+  end
+  return reason, till
 end
 
 -- Lets a request of this node wait at targets: at the first one alone if it `holds`. `claim` has its style and spread. With `everywhere` the
@@ -162,7 +172,7 @@ local function join(ticket, claim, targets, number, since, deadline, holds, ever
       target.state = 'gone'
     end
   end
-  if not has_places(record) then
+  if #places_of(record) == 0 then
     records[record.id] = false
     return nil
   end
@@ -214,13 +224,13 @@ end
 
 -- Gives a slot; the first one after the time of a cooling probes the upstream. `share` is what the request may use of budgets, if there are
 -- any. Returns the fence.
-local try_stated, refuse_tried
+local try_stated, refuse_tried, take_budgets
 local function give(p, node, ticket, account, share)
   given = given + 1
   if account and account ~= '' then count_given(p, account) end
   hold(p, node, ticket, account or '', given)
   if account and account ~= '' then try_stated(p, account) end
-  if B and account and account ~= '' then B.take(p, node, ticket, account, share) end
+  if budgeted and account and account ~= '' then take_budgets(p, node, ticket, account, share) end
   -- Its cooling may have ended since the last look.
   if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
   if p.skip == 'probe' then
@@ -246,11 +256,7 @@ local function serve()
     local _, node = string.match(line, '^(.*)|(.*)$')
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     local record = record_of(node, ticket)
-    local placed = {}
-    for _, target in ipairs(record.targets) do
-      if target.state == 'placed' then placed[#placed + 1] = target end
-    end
-    local slot = choose(placed, record.spread) or { pool = p, account = account, share = target_at(record, p).share }
+    local slot = choose(places_of(record, 'placed'), record.spread) or { pool = p, account = account, share = target_at(record, p).share }
     leave_all(record)
     notify_grant(node, ticket, slot.pool, slot.account, give(slot.pool, node, ticket, slot.account, slot.share))
   end
@@ -299,36 +305,31 @@ local function refuse_all(p)
   refuse_all_pinned(p)
 end
 
--- Sets the state of an account apart from its budgets; what follows of both counts.
-local function set_state(p, account, state, till)
-  local spent = budgeted and state ~= 'out' and tonumber(call('HGET', p.k .. 'spent', account))
-  if spent then
-    call('HSET', p.k .. 'beneath', account, state .. ' ' .. int(till))
-    state, till = 'cooling', math.max(spent, till)
-  elseif budgeted then
-    call('HDEL', p.k .. 'beneath', account)
-  end
-  call('ZREM', p.k .. 'cool', account)
-  call('ZREM', p.k .. 'untried', account)
-  -- An account that is disabled or enabled during a probe stays assigned to that node.
-  if state ~= 'out' or till ~= INF then call('HDEL', p.k .. 'trying', account) end
-  call('HDEL', p.k .. 'parked', account)
-  if state ~= 'ready' and not is_enabled(p, account) then
-    call('HSET', p.k .. 'parked', account, state .. ' ' .. (till == INF and 'inf' or int(till)))
-  elseif state == 'cooling' then
-    call('ZADD', p.k .. 'cool', till, account)
-  elseif state == 'out' then
-    call('ZADD', p.k .. 'untried', till, account)
+-- Puts an enabled account among those that cool, or that are to be tried, by its state.
+local function arrange(p, account)
+  local state, till = state_of(account)
+  for kind, key in pairs({ cooling = 'cool', out = 'untried' }) do
+    if state == kind and is_enabled(p, account) then
+      call('ZADD', p.k .. key, till, account)
+    else
+      call('ZREM', p.k .. key, account)
+    end
   end
   if state == 'ready' then enters(p, account) end
   place(p, account)
 end
 
+-- Sets the state of an account apart from its budgets.
+local function set_state(p, account, state, till)
+  call('HSET', health_key(account), 'state', state, 'till', till == INF and 'inf' or int(till))
+  if till ~= INF then call('HDEL', p.k .. 'trying', account) end
+  arrange(p, account)
+end
+
 local function set_enabled(p, account, enabled)
-  local state, till = health_of(p, account)
   if is_enabled(p, account) ~= enabled then
     call(enabled and 'SREM' or 'SADD', p.k .. 'disabled', account)
-    set_state(p, account, state, till)
+    arrange(p, account)
     if not enabled then refuse_pinned(p, account) end
   else
     place(p, account)
@@ -340,9 +341,9 @@ end
 local function suspend(p, account, state, till, stated)
   if not is_member(p, account) then return end
   if state == 'cooling' and stated and stated > till then
-    call('HSET', p.k .. 'stated', account, int(stated))
+    call('HSET', health_key(account), 'stated', int(stated))
   else
-    call('HDEL', p.k .. 'stated', account)
+    call('HDEL', health_key(account), 'stated')
   end
   set_state(p, account, state, till)
   refuse_pinned(p, account)
@@ -352,22 +353,22 @@ end
 
 local function restore(p, account)
   if not is_member(p, account) then return end
-  call('HDEL', p.k .. 'stated', account)
-  if health_of(p, account) == 'ready' then return end
+  call('HDEL', health_key(account), 'stated')
+  if health_of(account) == 'ready' then return end
   set_state(p, account, 'ready', 0)
   serve()
 end
 
 -- Until when the upstream of an account wants no request; 0 if that is no later than the end of its cooling.
-local function stated_of(p, account) return tonumber(call('HGET', p.k .. 'stated', account)) or 0 end
+local function stated_of(account) return tonumber(call('HGET', health_key(account), 'stated')) or 0 end
 
 -- Lets no other request than the one that was just granted use an account whose upstream wants none yet.
 local tried = {}
 try_stated = function(p, account)
-  local stated = stated_of(p, account)
+  local stated = stated_of(account)
   if stated == 0 then return end
   if stated <= now then
-    call('HDEL', p.k .. 'stated', account)
+    call('HDEL', health_key(account), 'stated')
     return
   end
   set_state(p, account, 'cooling', math.min(stated, now + TRIED_AFTER))
@@ -386,9 +387,9 @@ end
 
 -- Says until when an account is out because a budget of it is used up; 0 once there is something left. `serve` must follow.
 local function spend(p, account, till)
-  if not is_member(p, account) or (tonumber(call('HGET', p.k .. 'spent', account)) or 0) == till then return end
-  if till > 0 then call('HSET', p.k .. 'spent', account, int(till)) else call('HDEL', p.k .. 'spent', account) end
-  set_state(p, account, health_of(p, account))
+  if not is_member(p, account) or spent_of(account) == till then return end
+  call('HSET', health_key(account), 'spent', int(till))
+  arrange(p, account)
   refuse_pinned(p, account)
   refuse_shared(p)
 end
@@ -410,7 +411,7 @@ local function warm()
     while true do
       local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
       if first[1] == nil or tonumber(first[2]) > now then break end
-      if budgeted then call('HDEL', p.k .. 'spent', first[1]) end
+      call('HDEL', health_key(first[1]), 'spent')
       set_state(p, first[1], 'ready', 0)
       changes = true
     end
@@ -423,7 +424,7 @@ local function due()
   local accounts = {}
   for _, p in ipairs(pools) do
     for _, account in ipairs(call('ZRANGEBYSCORE', p.k .. 'untried', '-inf', now)) do
-      call('ZADD', p.k .. 'untried', INF, account)
+      set_state(p, account, 'out', INF)
       call('HSET', p.k .. 'trying', account, me)
       accounts[#accounts + 1] = account
     end

@@ -16,7 +16,7 @@ local function state_of_pool(p)
   -- Milliseconds until a probe of the upstream, and the fault; absent unless it is cooled.
   if p.till then seen.cooled, seen.cause = math.max(0, p.till - now), p.cause end
   if p.spent > 0 then seen.spent = math.max(0, p.spent - now) end
-  if B then seen.used_of_budgets = B.told('@' .. p.name) end
+  if budgeted then seen.used_of_budgets = used_of_budgets('@' .. p.name) end
   if ARGV[4] == 'accounts' then
     seen.available = call('ZRANGE', p.k .. 'spare', 0, -1)
     seen.used = call('HKEYS', p.k .. 'use')
@@ -30,7 +30,7 @@ if ARGV[4] == 'accounts' then
   reply.failed_tests = 0
   for _, account in ipairs(call('SMEMBERS', K .. 'failed_tests')) do
     local p = pool_of(account)
-    if call('SISMEMBER', p.k .. 'disabled', account) == 0 and state_of(p, account) == 'ready' then
+    if call('SISMEMBER', p.k .. 'disabled', account) == 0 and state_of(account) == 'ready' then
       reply.failed_tests = reply.failed_tests + 1
     end
   end

@@ -1,8 +1,8 @@
 /** The turns of targets by weight, against a plain count. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { TargetShares, type Turn } from "../../src/completion/targetShares.ts"
 import { plainTarget, type Target } from "../../src/domain/routes.ts"
+import { TargetShares, type Turn } from "../../src/placement/targetShares.ts"
 import { runs } from "../support/effort.ts"
 
 const targetsOf = (weights: ReadonlyArray<number>): ReadonlyArray<Target> =>
