@@ -6,7 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Accounts, type Caller, type LeaseOptions } from "../src/accounts/Accounts.ts"
+import { Accounts, anywhere, type Caller, type PlacementRequest } from "../src/accounts/Accounts.ts"
 import type { LeaseBudget } from "../src/accounts/budgets.ts"
 import { type LeaseRequest as Wish, PoolState, type Waiter as Ticket } from "../src/accounts/PoolState.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
@@ -127,7 +127,7 @@ const lease = async (accounts: number, isBudgeted = false): Promise<number> => {
     Upstreams.layerOf(idleDriver)
   ])
   const caller: Caller = { _tag: "Managed", owner: "owner", target: undefined }
-  const options: LeaseOptions = { avoid: new Set(), stay: undefined, ...isBudgeted ? { budget } : {} }
+  const options: PlacementRequest = { ...anywhere, budget: isBudgeted ? budget : undefined }
   return Effect.runPromise(Effect.scoped(Effect.gen(function*() {
     const service = Context.get(yield* Layer.build(layer), Accounts)
     const leased = service.lease(caller, options)
@@ -135,8 +135,7 @@ const lease = async (accounts: number, isBudgeted = false): Promise<number> => {
       isBudgeted
         ? Effect.tap(
           leased,
-          ({ account, quotas }) =>
-            Effect.sync(() => quotas!.seen(account, limits, "upstream-chat", undefined, undefined))
+          ({ shown }) => Effect.sync(() => shown.saw(limits, undefined, undefined))
         )
         : leased
     )

@@ -13,8 +13,9 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { availableParallelism } from "node:os"
 import path from "node:path"
+import { anywhere } from "../src/accounts/Accounts.ts"
 import { command, connect, type RedisServer, redisServer } from "../test/support/redisServer.ts"
-import { accountsOfMany, caller, leasesOfEach, node, options, takeLeases } from "./storeNode.ts"
+import { accountsOfMany, caller, leasesOfEach, node, takeLeases } from "./storeNode.ts"
 import { type Row, table } from "./table.ts"
 
 const median = (values: Array<number>): number =>
@@ -47,7 +48,7 @@ const measure = Effect.fnUntraced(function*(accounts: number) {
     500,
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      yield* Scope.provide(pool.lease(caller, options), scope)
+      yield* Scope.provide(pool.lease(caller, anywhere), scope)
       return scope
     }).pipe(Effect.flatMap((scope) => Effect.andThen(Scope.close(scope, Exit.void), Effect.yieldNow)))
   )
@@ -96,10 +97,10 @@ const handOff = Effect.gen(function*() {
   const taken: Array<number> = []
   for (let i = 0; i < 100; i++) {
     const scope = yield* Scope.make()
-    yield* Scope.provide(one.pool.lease(caller, options), scope)
+    yield* Scope.provide(one.pool.lease(caller, anywhere), scope)
     let given = 0
     const waiting = yield* Effect.forkChild(Effect.scoped(
-      Effect.map(other.pool.lease(caller, options), () => {
+      Effect.map(other.pool.lease(caller, anywhere), () => {
         given = performance.now()
       })
     ))

@@ -12,7 +12,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import { hash } from "node:crypto"
 import { once } from "node:events"
-import { type AccountPool, Accounts, type Caller, type LeaseOptions } from "../src/accounts/Accounts.ts"
+import { type AccountPool, Accounts, anywhere, type Caller } from "../src/accounts/Accounts.ts"
 import { Store } from "../src/cluster/store/Store.ts"
 import { ConfigStore } from "../src/config/ConfigStore.ts"
 import { Environment } from "../src/config/Environment.ts"
@@ -21,7 +21,6 @@ import { idleDriver } from "./idleDriver.ts"
 
 const key = "a-business-key"
 export const caller: Caller = { _tag: "Managed", owner: hash("sha256", key), target: undefined }
-export const options: LeaseOptions = { avoid: new Set(), stay: undefined }
 
 /** A node with a pool over the store at an address. */
 export const node = Effect.fnUntraced(function*(url: string, id: string, accounts: number, global?: number) {
@@ -57,7 +56,7 @@ const atOnce = 16
 export const takeLeases = Effect.fnUntraced(function*(pool: AccountPool, times: number) {
   const began = performance.now()
   // A store that shares its core may exceed its time limit now and then.
-  const once = Effect.retry(Effect.scoped(pool.lease(caller, options)), {
+  const once = Effect.retry(Effect.scoped(pool.lease(caller, anywhere)), {
     while: ({ code }) => code === "store_unavailable",
     schedule: Schedule.spaced("50 millis")
   })

@@ -14,7 +14,8 @@
  * gateway with its upstream for tests.
  */
 export { Accounts } from "./accounts/Accounts.ts"
-export type { AccountPool, Caller, Lease, LeaseOptions, QueueStatus } from "./accounts/Accounts.ts"
+export { anywhere } from "./accounts/Accounts.ts"
+export type { AccountPool, Caller, Lease, PlacementRequest, QueueStatus } from "./accounts/Accounts.ts"
 export { AdminSecrets } from "./accounts/AdminSecrets.ts"
 export { Callers } from "./accounts/Callers.ts"
 export { CredentialThrottles } from "./accounts/CredentialThrottles.ts"

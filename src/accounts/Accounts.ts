@@ -13,6 +13,7 @@ import type { MadePool } from "./pool.ts"
 import { makeSharedPool } from "./shared/sharedPool.ts"
 import { UpstreamActivity } from "./UpstreamActivity.ts"
 
+export { anywhere } from "./Lease.ts"
 export type {
   AccountAccess,
   AccountFacts,
@@ -20,8 +21,9 @@ export type {
   AccountsMetrics,
   Caller,
   Lease,
-  LeaseOptions,
+  LeasedAccount,
   LeaseTarget,
+  PlacementRequest,
   QueueStatus,
   UpstreamFacts
 } from "./Lease.ts"

@@ -9,16 +9,15 @@ import type { AccountHealth } from "../domain/failureRules.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
 import type { QuotaWindow } from "../domain/quota.ts"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { MoveCause } from "../domain/warmth.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
-import type { AccountWork, AccountWorkFacts } from "./AccountWork.ts"
+import type { AccountWorkFacts } from "./AccountWork.ts"
 import type { BudgetFacts, LeaseBudget } from "./budgets.ts"
-import type { ModelLimits } from "./ModelLimits.ts"
 import type { TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
-import type { Quotas } from "./quota.ts"
+import type { QuotaSeen } from "./quota.ts"
 import type { UpstreamFault } from "./UpstreamCooling.ts"
-import type { UpstreamTimes } from "./UpstreamTimes.ts"
 
 /** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
 export type Caller =
@@ -41,34 +40,51 @@ export type Caller =
     readonly isLogin: boolean
   }
 
-/** Options of a lease. */
-export interface LeaseOptions {
-  /** Accounts on which this request has failed, by `Lease.account`: used only while no other account is in rotation. */
-  readonly avoid?: ReadonlySet<string> | undefined
-  /** The account to stay on, by `Lease.account`: for a retry of the request on the same account. */
-  readonly stay?: string | undefined
-  /** The style of the request, for the queue status. */
-  readonly style?: string | undefined
-  /** What was asked for, for messages. */
-  readonly model?: string | undefined
-  /** What may serve the request, in order of preference; any model of the first upstream without it. */
-  readonly targets?: ReadonlyArray<LeaseTarget> | undefined
-  /** `order` (the default): the first target with a free slot. `even`: the one with the largest share of free slots. */
-  readonly spread?: "order" | "even" | undefined
-  /** Milliseconds at a full first target before the others count. */
-  readonly wait?: number | undefined
-  /** Milliseconds that the request may wait; `request_timeouts.queue` without it. */
-  readonly patience?: number | undefined
-  /** The conversation that prefers the account which answered it last. */
-  readonly sticky?: Stickiness | undefined
-  /** Whose accounts are preferred, before `sticky`; the first that has a free one decides. */
-  readonly prefers?: ReadonlyArray<Preference> | undefined
-  /** What the turns of its conversation leave to each other. Only a pool of several nodes carries it. */
-  readonly memory?: TurnMemory | undefined
+/** A request for a slot: where it may go, and what it needs there. `anywhere` asks for any account of the first upstream. */
+export interface PlacementRequest {
   /** Identifies the request over its leases. */
-  readonly request?: string | undefined
-  /** What the try reserves and uses of budgets; absent where nothing has a budget. */
-  readonly budget?: LeaseBudget | undefined
+  readonly request: string
+  /** The style of the request, for the queue status. */
+  readonly style: string
+  /** What was asked for, for messages. */
+  readonly model: string | undefined
+  /** What may serve the request, in order of preference; any model of the first upstream without it. */
+  readonly targets: ReadonlyArray<LeaseTarget> | undefined
+  /** `order`: the first target with a free slot. `even`: the one with the largest share of free slots. */
+  readonly spread: "order" | "even"
+  /** Milliseconds at a full first target before the others count. */
+  readonly wait: number
+  /** Milliseconds that the request may wait; `request_timeouts.queue` without it. */
+  readonly patience: number | undefined
+  /** Accounts on which this request has failed, by their keys: used only while no other account is in rotation. */
+  readonly avoid: ReadonlySet<string>
+  /** The key of the account to stay on: for a retry of the request on the same account. */
+  readonly stay: string | undefined
+  /** The conversation that prefers the account which answered it last. */
+  readonly sticky: Stickiness | undefined
+  /** Whose accounts are preferred, before `sticky`; the first that has a free one decides. */
+  readonly prefers: ReadonlyArray<Preference>
+  /** What the turns of its conversation leave to each other. Only a pool of several nodes carries it. */
+  readonly memory: TurnMemory | undefined
+  /** What the try reserves and uses of budgets; `undefined` where nothing has a budget. */
+  readonly budget: LeaseBudget | undefined
+}
+
+/** A request for a slot of any account. */
+export const anywhere: PlacementRequest = {
+  request: "",
+  style: "",
+  model: undefined,
+  targets: undefined,
+  spread: "order",
+  wait: 0,
+  patience: undefined,
+  avoid: new Set(),
+  stay: undefined,
+  sticky: undefined,
+  prefers: [],
+  memory: undefined,
+  budget: undefined
 }
 
 /** What the turns of a conversation leave to the next one, at whatever node that is answered. */
@@ -115,39 +131,68 @@ export interface LeaseTarget {
   readonly model: string
 }
 
-/** A slot of one account, held until its scope closes. */
-export interface Lease {
-  /** The name of the account's upstream. */
-  readonly upstream: string
-  /** The target that serves the request: the first of the account's upstream whose model its server takes at present. */
-  readonly target: LeaseTarget | undefined
-  /** The driver of the credential. Another upstream never receives the credential. */
-  readonly driver: Driver
-  readonly credential: Credential
-  /** The account's key within the pool; `undefined` for a caller's own token. For logs use `accountHash`. */
-  readonly account: string | undefined
-  /** The account as operators know it (spec "Account"); `undefined` for a caller's own token. */
-  readonly identifier: string | undefined
-  /** Twelve hex digits that stand for the account in logs and traces; `undefined` for a caller's own token. */
-  readonly accountHash: string | undefined
+/** The account of a lease. */
+export interface LeasedAccount {
+  /** Its key within the pool. For logs use `hash`. */
+  readonly key: string
+  /** The account as operators know it (spec "Account"). */
+  readonly identifier: string
+  /** Twelve hex digits that stand for the account in logs and traces. */
+  readonly hash: string
+  /** Whether the account stands for an upstream that needs no credential of an account. */
+  readonly isKeyless: boolean
   /** Names the accounts whose seals the account opens; `undefined` if that is unknown. */
   readonly organization: () => string | undefined
   /** Learns what the server says of the account's organisation. */
   readonly learnOrganization: (name: string) => void
-  /** Whether the account stands for an upstream that needs no credential of an account. */
-  readonly isKeyless: boolean
+}
+
+/** The credential of a lease. */
+export interface LeasedCredential extends Credential {
+  /** Drops the token that the upstream has refused, so that the next use logs in again. */
+  readonly drop: Effect.Effect<void>
   /** The account's names, password and token: removed where the upstream's words are quoted. */
   readonly secrets: () => ReadonlyArray<string>
+}
+
+/** Receives what the attempts on a lease show beside the health of its account (`Lease.report`). */
+export interface Shown {
+  /** An attempt begins. */
+  readonly began: () => void
+  /** It has made a reply, whose first event took so many milliseconds. */
+  readonly answered: (first: number) => void
+  /** It failed, by its account or upstream. */
+  readonly failed: (failureClass: string, message: string) => void
+  /** The server took the request for the model, after so many milliseconds. */
+  readonly worked: (took: number) => void
+  /** The headers of an answer, its failure, or an event of its stream. Returns what they say of the account's quota. */
+  readonly saw: (
+    headers: Readonly<Record<string, string>> | undefined,
+    failure: UpstreamFailure | undefined,
+    event: unknown
+  ) => QuotaSeen
+  /** The account is out for the model for so many seconds. */
+  readonly paused: (seconds: number) => void
+  /** The server of an upstream without accounts limits the model; `retryAfter` is in seconds. */
+  readonly limited: (retryAfter: number | undefined) => Effect.Effect<void>
+}
+
+/** A slot of one account, held until its scope closes. */
+export interface Lease {
+  /** The name of the account's upstream. */
+  readonly upstream: string
+  /**
+   * The model that serves the request: the first one of the upstream that its server takes at present; `undefined` for a request without
+   * targets.
+   */
+  readonly model: string | undefined
+  /** The driver of the credential. Another upstream never receives the credential. */
+  readonly driver: Driver
+  readonly credential: LeasedCredential
+  /** `undefined` for a caller's own token. */
+  readonly account: LeasedAccount | undefined
   /** Milliseconds that the request waited for this lease. */
   readonly waited: number
-  /** Counts what the try shows of the upstream. */
-  readonly times: UpstreamTimes
-  /** Counts what the account does; `undefined` for a caller's own token. */
-  readonly work: AccountWork | undefined
-  /** What this process knows of the quotas of accounts, which learns from each answer; absent from a pool that knows none. */
-  readonly quotas: Quotas | undefined
-  /** Drops the token that the upstream has refused, so that the next use logs in again. */
-  readonly refreshToken: Effect.Effect<void>
   /**
    * Reports what the attempt showed of the account; `undefined` if it worked. `retryAfter` is in seconds. `fault` is what it showed of the
    * upstream as a whole.
@@ -157,6 +202,7 @@ export interface Lease {
     retryAfter: number | undefined,
     fault?: UpstreamFault | undefined
   ) => Effect.Effect<void>
+  readonly shown: Shown
   /** Registers, when it is called, an upstream session of the attempt; `auto_delete` deletes it after the lease. */
   readonly registerSession: (sessionId: string) => Effect.Effect<void>
 }
@@ -225,21 +271,9 @@ export interface QueueWaiter {
 }
 
 /** The use of an account without a slot: for account tests and the deletion of sessions, which limits do not hold up. */
-export type AccountAccess = Pick<
-  Lease,
-  | "upstream"
-  | "driver"
-  | "credential"
-  | "account"
-  | "identifier"
-  | "accountHash"
-  | "organization"
-  | "learnOrganization"
-  | "isKeyless"
-  | "secrets"
-  | "refreshToken"
-  | "report"
->
+export interface AccountAccess extends Pick<Lease, "upstream" | "driver" | "credential" | "report"> {
+  readonly account: LeasedAccount
+}
 
 /** What operators see of a configured account. */
 export interface AccountFacts {
@@ -308,15 +342,13 @@ export interface AccountPool {
    * long), `upstream_rate_limited` (every account that may serve is cooling, and the first one returns too late),
    * `no_account_available`, `invalid_request` (unknown pinned account), `authentication_failed` (direct tokens are off).
    */
-  readonly lease: (caller: Caller, options: LeaseOptions) => Effect.Effect<Lease, GatewayError, Scope.Scope>
+  readonly lease: (caller: Caller, request: PlacementRequest) => Effect.Effect<Lease, GatewayError, Scope.Scope>
   readonly status: Effect.Effect<QueueStatus>
   /**
-   * The use of a configured account, in or out of rotation, by any spelling of its identifier. Takes no slot. Fails with
+   * The use of a configured account, in or out of rotation, by any spelling of its identifier or by what it made. Takes no slot. Fails with
    * `not_found`.
    */
-  readonly withAccount: (identifier: string) => Effect.Effect<AccountAccess, GatewayError>
-  /** The use of a configured account by what it made. Takes no slot. Fails with `not_found`. */
-  readonly accessOf: (maker: Maker) => Effect.Effect<AccountAccess, GatewayError>
+  readonly access: (account: string | Maker) => Effect.Effect<AccountAccess, GatewayError>
   /** The facts of configured accounts, in the order given. */
   readonly describe: (identifiers: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<AccountFacts>>
   /**
@@ -327,12 +359,8 @@ export interface AccountPool {
   readonly metrics: Effect.Effect<AccountsMetrics>
   /** The driver of an upstream in effect. */
   readonly driverOf: (upstream: string) => Driver | undefined
-  /** Whether an upstream has a model by the configuration in effect. True for all models of `default`, whose server may list others. */
-  readonly serves: (target: LeaseTarget) => boolean
-  /** The models that servers of upstreams without accounts limit; absent from a pool that knows none. */
-  readonly modelLimits?: ModelLimits | undefined
-  /** Why an account would not serve one more request now, as far as this process knows; absent from a pool that cannot say. */
-  readonly whyNot?: ((last: LeaseTarget & { readonly account: string }) => MoveCause) | undefined
+  /** Why an account would not serve one more request now, as far as this process knows. */
+  readonly whyNot: (last: LeaseTarget & { readonly account: string }) => MoveCause
   /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -24,17 +24,9 @@ import { type AccountsByKey, makeAccountRegistry } from "./accountRegistry.ts"
 import { suspensionFor } from "./backOff.ts"
 import { hasBudgets } from "./budgets.ts"
 import { makeInProcessView } from "./inProcessView.ts"
-import type { Caller, Lease, LeaseOptions, LeaseTarget, PoolWatch, Preference } from "./Lease.ts"
-import {
-  type Held,
-  heldBy,
-  type MadePool,
-  makePoolOver,
-  type PoolCore,
-  type PoolShell,
-  type Report,
-  upstreamsOf
-} from "./pool.ts"
+import type { Caller, Lease, LeaseTarget, PlacementRequest, PoolWatch, Preference } from "./Lease.ts"
+import { type Held, heldBy } from "./leased.ts"
+import { type MadePool, makePoolOver, type PoolCore, type PoolShell, type Report, upstreamsOf } from "./pool.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
 import { never } from "./poolQueue.ts"
 import { type PoolConfig, Pools } from "./Pools.ts"
@@ -48,7 +40,6 @@ import { makeUpstreamHealth, type ReportedTry } from "./upstreamHealth.ts"
 type AccountSlot = Slot<PooledAccount>
 type AccountWaiter = Waiter<PooledAccount>
 
-const avoidNothing: ReadonlySet<string> = new Set()
 const noReport: Report = () => Effect.void
 
 /** What the order of an upstream's accounts depends on. */
@@ -242,7 +233,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
 
   const requestOf = (
     caller: Caller,
-    { avoid = avoidNothing, stay }: LeaseOptions,
+    { avoid, stay }: PlacementRequest,
     pools: ReadonlyArray<string>,
     needs: RequestNeeds | undefined
   ) => {
@@ -270,14 +261,14 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     now
   }
   /** What a request needs of an account. A caller's own token needs none. */
-  const needsOf = (caller: Caller, { budget, targets = [] }: LeaseOptions): RequestNeeds | undefined =>
+  const needsOf = (caller: Caller, { budget, targets = [] }: PlacementRequest): RequestNeeds | undefined =>
     caller._tag === "Direct"
       ? undefined
       : new RequestNeeds(known, targets, shell.quotas.isBackground(caller.key), hadBudgets ? budget : undefined)
 
   /** The free account that a request prefers; of an organisation the one that answered the session last, then the one that sealed. */
   const preferredOf = (
-    { avoid = avoidNothing, prefers = [], targets }: LeaseOptions,
+    { avoid, prefers, targets }: PlacementRequest,
     needs: RequestNeeds | undefined,
     last: string | undefined
   ): (Answered & Pick<Preference, "prefersTarget">) | undefined => {
@@ -301,7 +292,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     waiter: AccountWaiter,
     outcome: Deferred.Deferred<void, Refusal>,
     patience: number,
-    { targets, wait = 0 }: LeaseOptions
+    { targets, wait }: PlacementRequest
   ) => {
     const close = () => Deferred.doneUnsafe(outcome, Exit.fail({ _tag: "Closing" }))
     const unwatch = shutdown.watch(close)
@@ -335,11 +326,11 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   const claim = (
     { pools, request }: { readonly request: LeaseRequest; readonly pools: ReadonlyArray<string> },
     hold: (waiter: AccountWaiter) => void,
-    options: LeaseOptions,
+    options: PlacementRequest,
     preferred: string | undefined,
     needs: RequestNeeds | undefined
   ): Effect.Effect<AccountWaiter, Refusal> => {
-    const { patience = config.now().request_timeouts.queue * 1_000, spread = "order", style = "", wait = 0 } = options
+    const { patience = config.now().request_timeouts.queue * 1_000, spread, style, wait } = options
     const outcome = Deferred.makeUnsafe<void, Refusal>()
     const waiter = state.request(
       { pools, request, now: now(), patience, about: style, spread, hold: wait > 0, preferred, needs },
@@ -370,7 +361,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
 
   const lease = (
     caller: Caller,
-    asked: LeaseOptions,
+    asked: PlacementRequest,
     scope: Scope.Scope,
     firstDrivers: Drivers
   ): Effect.Effect<Lease, GatewayError> => {
@@ -394,9 +385,12 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       waiter = claimed
       hasWaited ||= claimed.state !== "granted"
     }
+    /** A caller's own token is for the first model of its upstream. */
+    const modelAt = (needs: RequestNeeds | undefined, name: string) =>
+      needs === undefined ? options.targets?.find(({ upstream }) => upstream === name)?.model : needs.target?.model
     const granted = ({ granted: pool, slot }: AccountWaiter): Effect.Effect<Lease, GatewayError> => {
       const name = pool?.name ?? pools[0] ?? ""
-      const begun = upstreams.begin(name, options.request ?? "")
+      const begun = upstreams.begin(name, options.request)
       attempt = begun
       const leaseOn = (drivers: Drivers): Effect.Effect<Lease, GatewayError> => {
         const driver = slot === undefined ? drivers.get(name) : slot.account.driverIn(drivers)
@@ -408,7 +402,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
           : reportTo(slot, driver, begun, () => {
             if (sticky !== undefined) conversations.answered(sticky, { upstream: name, account: slot.key }, last)
           })
-        return Effect.succeed(shell.leaseOf(slot?.account, needs?.target, held, now() - began, report))
+        return Effect.succeed(shell.leaseOf(slot?.account, modelAt(needs, name), held, now() - began, report))
       }
       // Another upstream may have been configured during a wait.
       if (slot?.account.cleanUp !== undefined) {
@@ -436,7 +430,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       // Staying on an account is a preference, unlike a pin.
       const isPreference = request._tag === "Pinned" && caller._tag === "Managed" && caller.target === undefined
       const anyOther = () => {
-        const { avoid = avoidNothing, patience = config.now().request_timeouts.queue * 1_000 } = options
+        const { avoid, patience = config.now().request_timeouts.queue * 1_000 } = options
         const left = Math.max(0, patience - (now() - began))
         return claim(
           { request: { _tag: "Any", avoid }, pools },

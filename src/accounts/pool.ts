@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Account, findAccount } from "../config/Account.ts"
@@ -20,12 +19,11 @@ import { CurrentNotices } from "../config/Notices.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { tokenPreview } from "../domain/identity.ts"
 import type { Maker } from "../domain/makers.ts"
-import { secretsOfToken } from "../domain/ownLogin.ts"
 import { servesModel } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { MoveCause } from "../domain/warmth.ts"
-import type { Credential, Driver } from "../upstream/Upstream.ts"
+import type { Driver } from "../upstream/Upstream.ts"
 import { type Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 import type { AccountHistory } from "../usage/UsageStoreShape.ts"
@@ -40,59 +38,22 @@ import type {
   AccountsMetrics,
   Caller,
   Lease,
-  LeaseOptions,
   LeaseTarget,
+  PlacementRequest,
   QueueStatus,
   UpstreamFacts
 } from "./Lease.ts"
+import { AccountCredential, Held, leasedAccount, ownCredential, shownOf } from "./leased.ts"
 import { ModelLimits } from "./ModelLimits.ts"
 import type { PooledAccount, TestStatus } from "./PooledAccount.ts"
 import type { SlotState } from "./PoolState.ts"
 import { Quotas } from "./quota.ts"
 import { notAKey } from "./refusals.ts"
-import { type AccountTokens, fixedCredential, type TokensOptions } from "./tokens.ts"
+import type { AccountTokens, TokensOptions } from "./tokens.ts"
 import type { UpstreamActivity } from "./UpstreamActivity.ts"
 import { UpstreamTimes } from "./UpstreamTimes.ts"
 
 const hourMillis = 3_600_000
-
-/** What a lease remembers until it ends: what its sessions are deleted with. */
-export class Held {
-  readonly upstream: string
-  readonly driver: Driver
-  /** The token that was handed out last. */
-  token: string | undefined
-  sessions: ReadonlyArray<string> = []
-
-  constructor(upstream: string, driver: Driver, token: string | undefined) {
-    this.upstream = upstream
-    this.driver = driver
-    this.token = token
-  }
-}
-
-/** An account's credential for one lease; records the token that it hands out. */
-class LeasedCredential implements Credential {
-  private readonly tokens: Credential
-  private readonly held: Held
-  private readonly record = (token: string | undefined) => {
-    this.held.token = token
-    return token
-  }
-
-  constructor(tokens: Credential, held: Held) {
-    this.tokens = tokens
-    this.held = held
-  }
-
-  get token(): Credential["token"] {
-    return Effect.mapEager(this.tokens.token, this.record)
-  }
-
-  renew(stale: string | undefined): ReturnType<Credential["renew"]> {
-    return Effect.map(this.tokens.renew(stale), this.record)
-  }
-}
 
 /** Reports what an attempt showed of an account. */
 export type Report = Lease["report"]
@@ -157,7 +118,7 @@ export interface PoolShell<T extends AccountTokens> {
   /** Starts a lease on an account; `undefined` stands for the caller's own token, which `held` has. */
   readonly leaseOf: (
     account: PooledAccount | undefined,
-    target: LeaseTarget | undefined,
+    model: string | undefined,
     held: Held,
     waited: number,
     report: Report
@@ -171,41 +132,16 @@ export interface PoolShell<T extends AccountTokens> {
   readonly fork: TokensOptions["fork"]
 }
 
-const direct: Omit<AccountAccess, "upstream" | "driver" | "credential" | "secrets"> = {
-  isKeyless: false,
-  account: undefined,
-  identifier: undefined,
-  accountHash: undefined,
-  organization: () => undefined,
-  learnOrganization: () => undefined,
-  refreshToken: Effect.void,
-  report: () => Effect.void
-}
-
-/** A caller's own token has no account, no refresh and no health. */
-const directAccess = ({ driver, token, upstream }: Held, report: Report): AccountAccess => ({
-  ...direct,
-  upstream,
-  report,
-  driver,
-  credential: fixedCredential(token),
-  secrets: () => [...(token === undefined ? [] : secretsOfToken(token)), ...driver.secrets.map(Redacted.value)]
-})
-
-/** What a lease of a caller begins with. */
-export const heldBy = (caller: Caller, upstream: string, driver: Driver): Held =>
-  new Held(upstream, driver, caller._tag === "Direct" ? caller.token : undefined)
-
 /**
  * The upstreams that may serve a lease, in order of preference: those of its targets, or the first one of the configuration. A caller's own
  * token goes to its upstream alone.
  */
 export const upstreamsOf = (
   caller: Caller,
-  { targets }: Pick<LeaseOptions, "targets">,
+  { targets }: Pick<PlacementRequest, "targets">,
   { auth: { direct_upstream }, upstreams }: GatewayConfig
 ): ReadonlyArray<string> => {
-  if (caller._tag === "Direct" && caller.isLogin !== true) return direct_upstream === undefined ? [] : [direct_upstream]
+  if (caller._tag === "Direct" && !caller.isLogin) return direct_upstream === undefined ? [] : [direct_upstream]
   if (targets === undefined) return Array.from(upstreams.keys()).slice(0, 1)
   return targets.length === 1 ? [targets[0]!.upstream] : [...new Set(targets.map(({ upstream }) => upstream))]
 }
@@ -293,38 +229,19 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     return made
   }
 
-  const accessTo = (account: PooledAccount, tokens: T, held: Held, report: Report): AccountAccess => ({
-    upstream: account.upstream,
-    driver: held.driver,
-    credential: new LeasedCredential(tokens.credential, held),
-    account: account.key,
-    identifier: account.identifier,
-    accountHash: account.hash,
-    organization: () => account.organization,
-    learnOrganization: (name) => {
-      account.saidOrganization = name
-    },
-    isKeyless: account.isAnonymous,
-    secrets: () => [
-      ...(held.token === undefined ? [] : [held.token]),
-      ...account.secrets,
-      ...held.driver.secrets.map(Redacted.value)
-    ],
-    refreshToken: Effect.sync(() => tokens.drop(held.token)),
-    report
-  })
-
-  const leaseOf: PoolShell<T>["leaseOf"] = (account, target, held, waited, report) => {
+  const leaseOf: PoolShell<T>["leaseOf"] = (account, model, held, waited, report) => {
     counters.leases++
     return {
-      target,
-      ...(account === undefined
-        ? directAccess(held, report)
-        : accessTo(account, tokensOf(account, held.driver), held, report)),
+      upstream: held.upstream,
+      model,
+      driver: held.driver,
+      credential: account === undefined
+        ? ownCredential(held)
+        : new AccountCredential(account, tokensOf(account, held.driver), held),
+      account: account && leasedAccount(account),
       waited,
-      times,
-      quotas,
-      work: account === undefined ? undefined : workOf(account),
+      report,
+      shown: shownOf({ modelLimits, quotas, times }, account, account && workOf(account), held, model),
       registerSession: (sessionId) => {
         held.sessions = [...held.sessions, sessionId]
         return Effect.void
@@ -371,22 +288,29 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
       const tokens = tokensOf(account, driver)
       return Effect.map(
         core.access(account, tokens),
-        (report) => accessTo(account, tokens, new Held(account.upstream, driver, undefined), report)
+        (report): AccountAccess => {
+          const { upstream } = account
+          const credential = new AccountCredential(account, tokens, new Held(upstream, driver, undefined))
+          return { upstream, driver, credential, account: leasedAccount(account), report }
+        }
       )
     })
 
   yield* currentDrivers
   yield* Effect.forkScoped(Stream.runForEach(config.changes, () => currentDrivers))
 
+  /** The configuration in effect still has the target. */
+  const isServed = ({ model, upstream }: LeaseTarget) => servesModel(config.now().route_table, upstream, model)
   const pool: AccountPool = {
-    lease: (caller, options) => {
-      if (caller._tag === "Direct") {
-        return caller.isLogin !== true && config.now().auth.direct_upstream === undefined
-          ? Effect.fail(notAKey)
-          : core.lease(caller, options)
-      }
-      return core.lease(caller, options)
-    },
+    lease: (caller, request) =>
+      caller._tag === "Direct" && !caller.isLogin && config.now().auth.direct_upstream === undefined
+        ? Effect.fail(notAKey)
+        : core.lease(
+          caller,
+          request.targets?.every(isServed) === false
+            ? { ...request, targets: request.targets.filter(isServed) }
+            : request
+        ),
     status: Effect.gen(function*() {
       yield* currentDrivers
       const queue = yield* core.queue
@@ -402,15 +326,12 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
       }
     }),
     driverOf,
-    modelLimits,
-    serves: ({ model, upstream }) => servesModel(config.now().route_table, upstream, model),
     whyNot: (last) => {
       const account = madeBy(last)
       if (account === undefined || config.now().upstreams.get(last.upstream)?.enabled !== true) return "disabled"
       return quotas.waitFor(account.key, last) > 0 ? "quota" : core.whyNot(account)
     },
-    withAccount: (identifier) => accessFor(() => accountOf(identifier)),
-    accessOf: (maker) => accessFor(() => madeBy(maker)),
+    access: (account) => accessFor(() => typeof account === "string" ? accountOf(account) : madeBy(account)),
     describe: (identifiers) =>
       Effect.flatMap(currentDrivers, () => {
         const accounts = identifiers.map(accountOf).filter((account) => account !== undefined)

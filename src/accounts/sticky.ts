@@ -4,7 +4,7 @@
  * A preference: it orders the choice among free slots and never waits. In memory at most `mostConversations`, each for as long as its
  * server keeps the prompt after the last turn; the one used longest ago goes first.
  */
-import type { LeaseOptions, LeaseTarget, Stickiness } from "./Lease.ts"
+import type { LeaseTarget, PlacementRequest, Stickiness } from "./Lease.ts"
 
 const mostConversations = 10_000
 
@@ -23,10 +23,10 @@ export interface StickyCounts {
 
 /** The options of a lease for a conversation that `last` answered: a preferred target comes first and holds the request at no other. */
 export const preferring = (
-  options: LeaseOptions,
+  options: PlacementRequest,
   last: Answered,
   prefersTarget = options.sticky?.prefersTarget === true
-): LeaseOptions => {
+): PlacementRequest => {
   const { targets } = options
   if (targets === undefined || !prefersTarget) return options
   const isLast = ({ upstream }: LeaseTarget) => upstream === last.upstream

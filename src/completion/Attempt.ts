@@ -6,7 +6,6 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Caller, Lease, LeaseTarget } from "../accounts/Accounts.ts"
 import { isDirect, type Preference, type Stickiness, type TurnMemory } from "../accounts/Lease.ts"
-import type { ModelLimits } from "../accounts/ModelLimits.ts"
 import { upstreamFault } from "../accounts/UpstreamCooling.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import { type Classification, classify, isOfModel } from "../domain/classifyUpstreamFailure.ts"
@@ -132,7 +131,6 @@ interface AttemptFacts {
   readonly accounts: PlaceRequest["accounts"]
   /** What the request has tried before. */
   readonly tried: Tried
-  readonly modelLimits: ModelLimits | undefined
   readonly words: ServerWords
 }
 
@@ -165,18 +163,17 @@ export class Attempt<B, A> {
     const deadlines = this.#deadlines
     const record = this.#record
     const work = this.#work
-    const { began, lease, modelLimits, most, scope, target, words } = this.#facts
+    const { began, lease, most, scope, target, words } = this.#facts
     return Effect.matchEffect(span.inSpan(work.begin(lease, target, scope, most)), {
       onSuccess: (begun) => {
         record.over(deadlines.now() - began)
         record.answered(lease)
         const stated = limitHeadersOf(work.heard())
         record.limits(words.limits(lease, stated))
-        modelLimits?.answered(leaseTarget(target))
         const output = work.output(begun, lease, scope, span, words)
-        lease.quotas?.answered(lease.account, target.model.id, deadlines.now() - began)
-        const quota = lease.quotas?.seen(lease.account, stated, target.model.id, undefined, work.statedQuota())
-        return quota?.seconds === undefined || quota.isOfModel
+        lease.shown.worked(deadlines.now() - began)
+        const quota = lease.shown.saw(stated, undefined, work.statedQuota())
+        return quota.seconds === undefined || quota.isOfModel
           ? output
           : Effect.andThen(lease.report("rate_limited", quota.seconds), output)
       },
@@ -196,7 +193,7 @@ export class Attempt<B, A> {
   ): Effect.Effect<A, GatewayError> {
     const record = this.#record
     const work = this.#work
-    const { accounts, lease, modelLimits, scope, target, tried, words } = this.#facts
+    const { accounts, lease, scope, target, tried, words } = this.#facts
     const stated = limitHeadersOf(work.heard())
     record.limits(words.limits(lease, stated))
     // The client has disconnected, which may have caused the failure.
@@ -206,44 +203,41 @@ export class Attempt<B, A> {
       record.refusedBy(failure.code)
       return Effect.fail(failure)
     }
-    const { account, quotas } = lease
-    const { model } = target
-    const quota = quotas?.seen(account, stated, model.id, failure, work.statedQuota())
-    const isModelOut = quota?.isOfModel === true
+    const { account, credential, shown } = lease
+    const quota = shown.saw(stated, failure, work.statedQuota())
+    const isModelOut = quota.isOfModel
     const judged = classify(failure, {
       ...plainContext,
       ...words.naming(lease),
       direct: isDirect(lease),
-      mayRefresh: !tried.refreshed.has(lease.account) && lease.driver.capabilities.login !== undefined,
+      mayRefresh: !tried.refreshed.has(account?.key) && lease.driver.capabilities.login !== undefined,
       alone: hasOneAccount(accounts, lease.upstream),
-      keyless: lease.isKeyless,
+      keyless: account?.isKeyless === true,
       keepsCode: work.keepsCode(lease.driver, target),
-      resetsIn: quota?.seconds,
+      resetsIn: quota.seconds,
       isModelOut,
       passing: words.passing(lease),
-      secrets: lease.secrets()
+      secrets: credential.secrets()
     })
-    const isFar = quota?.seconds === undefined && isFarOfModel(lease, judged)
+    const isFar = quota.seconds === undefined && isFarOfModel(lease, judged)
     // The server may state a later time than that of the window.
     const isPaused = isFar || (isModelOut && isOfModel(judged, { isModelOut, keyless: false }))
-    if (isPaused && account !== undefined && judged.retryAfter !== undefined) {
-      quotas?.pauseModel(account, model.id, judged.retryAfter)
-    }
+    if (isPaused && judged.retryAfter !== undefined) shown.paused(judged.retryAfter)
     const fault = upstreamFault(failure, judged.class)
     span.failed(judged.error.code)
     record.failed(lease, judged, failure.status, fault === "connection" || refusesRequest(failure))
     // Of an upstream in trouble, only a 503 says when it is back.
     const retryAfter = !isFar && (fault === undefined || failure.status === 503) ? judged.retryAfter : undefined
-    const limited = modelLimits !== undefined && lease.isKeyless && judged.class === "rate_limited"
-      ? modelLimits.limited(leaseTarget(target), lease.driver, judged.retryAfter)
+    const limited = account?.isKeyless === true && judged.class === "rate_limited"
+      ? shown.limited(judged.retryAfter)
       : Effect.void
     // A failure that says nothing else about the account may still say that its quota is used up.
-    const usedUp = judged.health === "none" && !isModelOut ? quota?.seconds : undefined
+    const usedUp = judged.health === "none" && !isModelOut ? quota.seconds : undefined
     // The pool learns of the failure before the slot is free: a waiter must not get the failed account.
     return lease.report(judged.health, retryAfter, fault).pipe(
       Effect.andThen(usedUp === undefined ? Effect.void : lease.report("rate_limited", usedUp)),
       Effect.andThen(limited),
-      Effect.andThen(judged.retry === "here_after_refresh" ? lease.refreshToken : Effect.void),
+      Effect.andThen(judged.retry === "here_after_refresh" ? credential.drop : Effect.void),
       Effect.andThen(Scope.close(scope, Exit.void)),
       Effect.andThen(Effect.suspend(() => {
         record.keepTokens()

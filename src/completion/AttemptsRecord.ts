@@ -22,8 +22,7 @@ import {
 /** Counts a failure of the account or its upstream. */
 export const countFailure = (lease: Lease, failure: Classification): void => {
   if (!isOfUpstream(failure)) return
-  lease.times.failed(lease.upstream)
-  lease.work?.failed(failure.class, operatorMessage(failure.error))
+  lease.shown.failed(failure.class, operatorMessage(failure.error))
 }
 
 /** The record of a request's attempts. Times are monotonic milliseconds. */
@@ -83,12 +82,12 @@ export class AttemptsRecord {
 
   leased(lease: Lease): void {
     this.#stats.driver = lease.driver.name
-    this.#stats.accountHash = lease.accountHash
+    this.#stats.accountHash = lease.account?.hash
   }
 
   /** The attempt is on the account of the lease. */
   takes(lease: Lease): void {
-    this.#recording?.leased(lease.identifier)
+    this.#recording?.leased(lease.account?.identifier)
   }
 
   /** A target may get the request; what the target before it ignored no longer counts. */
@@ -111,8 +110,7 @@ export class AttemptsRecord {
     this.#target = { upstream: target.upstream, model: target.model.id }
     this.#began = began
     this.#current = this.#recorded(lease, target)
-    lease.times.began(lease.upstream)
-    lease.work?.began()
+    lease.shown.began()
     stats.waiting = { for: "upstream", since: began }
   }
 
@@ -131,7 +129,7 @@ export class AttemptsRecord {
   /** The attempt made a reply. */
   answered(lease: Lease): void {
     const first = (this.#stats.firstEventAt ?? this.#deadlines.now()) - this.#began
-    lease.times.answered(lease.upstream, first)
+    lease.shown.answered(first)
     this.#stats.answered = true
     if (this.#current !== undefined) this.#current.took = first
   }
@@ -204,7 +202,7 @@ export class AttemptsRecord {
     const recorded: RecordedTry = {
       upstream,
       model: model.id,
-      account: lease.identifier ?? "",
+      account: lease.account?.identifier ?? "",
       isRehearsed: false,
       cause: undefined,
       status: undefined,

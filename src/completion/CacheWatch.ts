@@ -86,7 +86,9 @@ export class CacheWatch {
   }
 
   /** Compares the prompt with its session's threads, before it is sent on a lease. */
-  begins({ accountHash: account = "", upstream }: Lease, target: Target): void {
+  begins(lease: Lease, target: Target): void {
+    const { upstream } = lease
+    const account = lease.account?.hash ?? ""
     const { config } = this.#input
     const { accounts, now, threads } = this.#options
     const entry = config.upstreams.get(upstream)
@@ -117,7 +119,7 @@ export class CacheWatch {
     const { model, upstream } = this.#answerer
     if (caller._tag === "Managed" && caller.target !== undefined) return "pinned"
     if (last.upstream !== upstream || last.model !== model) return "target"
-    const cause = accounts.whyNot?.(last) ?? "priority"
+    const cause = accounts.whyNot(last)
     return cause === "priority" && this.#failed.has(last.account) ? "out" : cause
   }
 

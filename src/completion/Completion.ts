@@ -246,7 +246,7 @@ export class Completion extends Context.Service<Completion, {
         const forgotten = caller._tag === "Direct"
           ? on(accounts.driverOf(maker.upstream), caller.token)
           : Effect.flatMap(
-            accounts.accessOf(maker),
+            accounts.access(maker),
             ({ credential, driver }) => Effect.flatMap(credential.token, (token) => on(driver, token))
           )
         return Effect.ignore(Effect.timeoutOption(forgotten, longestForgetting))

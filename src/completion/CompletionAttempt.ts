@@ -159,7 +159,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
       model,
       conversation,
       driver: lease.driver.name,
-      accountHash: lease.accountHash,
+      accountHash: lease.account?.hash,
       target: config.route_table.showsUpstreams ? { upstream: target.upstream, model: target.model.id } : undefined,
       attempt: count,
       captureContent: config.telemetry.capture_content

@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import type { AccountPool, Caller, Lease, LeaseOptions, LeaseTarget } from "../accounts/Accounts.ts"
+import { type AccountPool, anywhere, type Caller, type Lease, type PlacementRequest } from "../accounts/Accounts.ts"
 import { hasBudgets } from "../accounts/budgets.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
@@ -229,30 +229,31 @@ export class Attempts<B, A> {
     return this.#at({ ...this.#first, order: later, tried: this.#tried })
   }
 
-  #leaseOptions({ order, stay }: Placement): LeaseOptions {
+  #leaseOptions({ order, stay }: Placement): PlacementRequest {
     const { caller, isImpatient, memory, prefers, request: { id, rehearsal, style }, route } = this.#work
     // The conversation of a rehearsal stays where it was.
     const sticky = rehearsal === undefined ? this.#work.sticky : undefined
     const { avoid, tries } = this.#tried
-    const targets = this.#served(order.map((index) => this.#targets[index]!))
     this.#budget = this.#budgetOf(caller)
-    const asked = {
-      avoid,
-      stay,
-      style,
-      sticky,
-      prefers,
-      memory,
-      request: id,
-      model: route.id,
-      targets,
-      budget: this.#budget
-    }
-    if (this.#isAlone) return { ...asked, patience: isImpatient ? 0 : undefined }
     const { spread, wait } = route.options
     // Only the first choice may hold the request.
-    const holds = tries.length === 0 && !isImpatient
-    return { ...asked, spread: spread === "even" ? spread : "order", wait: holds ? wait : 0, patience: this.#patience }
+    const holds = !this.#isAlone && tries.length === 0 && !isImpatient
+    return {
+      ...anywhere,
+      request: id,
+      style: style ?? "",
+      model: route.id,
+      targets: order.map((index) => leaseTarget(this.#targets[index]!)),
+      spread: spread === "even" && !this.#isAlone ? spread : "order",
+      wait: holds ? wait : 0,
+      patience: this.#isAlone && !isImpatient ? undefined : this.#patience,
+      avoid,
+      stay,
+      sticky,
+      prefers: prefers ?? [],
+      memory,
+      budget: this.#budget
+    }
   }
 
   /** What the next attempt uses of budgets. A caller's own credential has none. */
@@ -264,17 +265,10 @@ export class Attempts<B, A> {
       : new TryBudget(config, route, stats, this.#work.budgeted())
   }
 
-  /** The targets that the configuration in effect still has. */
-  #served(targets: ReadonlyArray<Target>): ReadonlyArray<LeaseTarget> {
-    return targets.map(leaseTarget).filter(this.#options.accounts.serves)
-  }
-
-  /** The target of a lease. A caller's own token has the first one of its upstream. */
-  #indexOf({ target, upstream }: Lease, order: ReadonlyArray<number>): number {
+  /** The target of a lease. */
+  #indexOf({ model, upstream }: Lease, order: ReadonlyArray<number>): number {
     const ofUpstream = order.filter((index) => this.#targets[index]!.upstream === upstream)
-    const granted = ofUpstream.find((index) => this.#targets[index]!.model.id === target?.model)
-    const served = ofUpstream.find((index) => this.#served([this.#targets[index]!]).length > 0)
-    return granted ?? served ?? ofUpstream[0] ?? order[0]!
+    return ofUpstream.find((index) => this.#targets[index]!.model.id === model) ?? ofUpstream[0] ?? order[0]!
   }
 
   /** Goes on without a lease: to targets that were tried before, or to the error. */
@@ -303,13 +297,13 @@ export class Attempts<B, A> {
     const options = this.#options
     const record = this.#record
     const work = this.#work
-    const { accounts: { modelLimits }, config, deadlines, traced } = options
+    const { config, deadlines, traced } = options
     const index = this.#indexOf(lease, step.order)
     const target = this.#targets[index]!
     this.#hasWaited(lease.waited)
     record.leased(lease)
     const others = step.order.filter((other) => other !== index)
-    if (others.length > 0 && hasFailedOn(this.#tried, lease.account, index)) {
+    if (others.length > 0 && hasFailedOn(this.#tried, lease.account?.key, index)) {
       this.#count--
       return Effect.andThen(
         Scope.close(scope, Exit.void),
@@ -342,7 +336,6 @@ export class Attempts<B, A> {
         most: this.#isAlone ? left : shareOfTime(left, this.#untried(tried)),
         accounts: choice.accounts,
         tried,
-        modelLimits,
         words: this.#words
       },
       deadlines,
@@ -354,7 +347,7 @@ export class Attempts<B, A> {
         this.#failedAt ??= deadlines.now()
         const failed = failedAt(tried, index, failure)
         this.#tried = this.#isLogin(index) ? leavingOut(failed, [index]) : failed
-        return this.#next(lease.account, failure.error)
+        return this.#next(lease.account?.key, failure.error)
       })
     return traced
       ? Effect.flatMap(Scope.provide(work.span(lease, target, this.#count), scope), run)

@@ -101,17 +101,16 @@ export const brokenOff = (
   failure: UpstreamFailure,
   stats: RequestStats
 ): Effect.Effect<GatewayError> => {
-  const { isKeyless: keyless } = lease
   const passing = words.passing(lease)
   const judged = classify(failure, {
     ...plainContext,
     ...words.naming(lease),
     direct: isDirect(lease),
     shown: true,
-    keyless,
+    keyless: lease.account?.isKeyless === true,
     passing,
     keepsCode: passing !== undefined,
-    secrets: lease.secrets()
+    secrets: lease.credential.secrets()
   })
   countFailure(lease, judged)
   noteFailure(stats, judged.error.cause)

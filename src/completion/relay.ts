@@ -148,7 +148,11 @@ class RelayAttempt extends AttemptWork<RelayedReply, OpenRelayed> {
           body: (name) => source.body(name),
           budget,
           callerHeaders: request.callerHeaders,
-          recorder: captures.recorder(lease, request.id, request.followers.recording)
+          recorder: captures.recorder(
+            { identifier: lease.account?.identifier, upstream: lease.upstream },
+            request.id,
+            request.followers.recording
+          )
         }),
         attempt
       ))

@@ -63,7 +63,7 @@ export class ServerWords {
     const { driver, upstream } = lease
     if (this.#family === undefined || familyOf(driver) !== this.#family) return undefined
     if (this.#config.upstreams.get(upstream)?.errors === "own") return undefined
-    const ofLease = new KnownSecrets(lease.secrets())
+    const ofLease = new KnownSecrets(lease.credential.secrets())
     const ofUpstream = secretsOfUpstream(this.#config, upstream)
     return {
       isOwnLogin: isDirect(lease),

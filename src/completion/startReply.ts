@@ -72,10 +72,10 @@ interface ReplyInput {
 }
 
 /** The account of a lease, as what it makes is compared with. */
-export const makerOf = ({ accountHash = "", organization, upstream }: Lease): Maker => ({
+export const makerOf = ({ account, upstream }: Lease): Maker => ({
   upstream,
-  account: accountHash,
-  organization: organization()
+  account: account?.hash ?? "",
+  organization: account?.organization()
 })
 
 const violation = (conversation: Conversation): GatewayError =>
@@ -173,7 +173,11 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         cacheName: () => cacheName(caller.owner, request.identity, conversation),
         hasSession: request.identity?.session !== undefined,
         leastCached,
-        recorder: captures.recorder(lease, request.id, request.followers.recording),
+        recorder: captures.recorder(
+          { identifier: lease.account?.identifier, upstream: lease.upstream },
+          request.id,
+          request.followers.recording
+        ),
         isWhole,
         budget,
         onSession: lease.registerSession,
@@ -183,7 +187,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         }
       }),
       ({ events, id, isOver = mayTakeAWhile, organization }) => {
-        if (organization !== undefined) lease.learnOrganization(organization)
+        if (organization !== undefined) lease.account?.learnOrganization(organization)
         const names = namesBack(conversation, driver)
         // The model may write calls as text too, by the names that it knows.
         const tools = names === undefined ? conversation.tools : [

@@ -143,8 +143,8 @@ describe("auto_delete", () => {
       yield* TestClock.adjust("4 seconds")
       assert.isUndefined(waiting.pollUnsafe())
       yield* open
-      const { lease } = yield* Fiber.join(waiting)
-      assert.deepInclude(lease, { account: a, waited: 4000 })
+      const { account, lease } = yield* Fiber.join(waiting)
+      assert.deepStrictEqual([account, lease.waited], [a, 4000])
       assert.deepStrictEqual(state, { running: 0, interrupted: 0 })
     }))
 

@@ -4,7 +4,7 @@ import type { Stickiness } from "../../src/accounts/Lease.ts"
 import { type Answered, preferring, StickyConversations } from "../../src/accounts/sticky.ts"
 import { conversationKey, isContinued } from "../../src/completion/conversationKey.ts"
 import { type Conversation, plainConversation, Text, type Turn } from "../../src/domain/Conversation.ts"
-import { accounts, buildPool, hold, managed } from "./support.ts"
+import { accounts, anywhere, buildPool, hold, managed } from "./support.ts"
 
 const hour = 3_600_000
 const turn = (key: string, isContinued = true): Stickiness => ({
@@ -77,7 +77,7 @@ describe("sticky conversations", () => {
 
   it("with a preferred target put that first, and otherwise leave the order to the route", () => {
     const targets = [{ upstream: "hosted", model: "m" }, { upstream: "gpu", model: "m" }]
-    const options = { targets, spread: "even", wait: 1_000, sticky: turn("1") } as const
+    const options = { ...anywhere, targets, spread: "even", wait: 1_000, sticky: turn("1") } as const
     assert.strictEqual(preferring(options, a), options)
     const preferred = preferring({ ...options, sticky: { ...turn("1"), prefersTarget: true } }, a)
     assert.deepInclude(preferred, { targets: [targets[1]!, targets[0]!], spread: "order", wait: 0 })

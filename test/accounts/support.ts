@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Function from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { Accounts, type Caller, type LeaseOptions } from "../../src/accounts/Accounts.ts"
+import { Accounts, anywhere, type Caller, type PlacementRequest } from "../../src/accounts/Accounts.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
@@ -89,22 +89,22 @@ export const buildPool = Effect.fnUntraced(function*(
 
 export const managed = (target?: string): Caller => ({ _tag: "Managed", owner: "key", target })
 export const direct = (token: string): Caller => ({ _tag: "Direct", owner: "direct", token, isLogin: false })
-export const anywhere: LeaseOptions = { avoid: new Set(), stay: undefined }
+export { anywhere } from "../../src/accounts/Accounts.ts"
 
 export type Pool = Accounts["Service"]
 
 /** A lease with the scope that holds it. */
 export const hold = Effect.fnUntraced(
-  function*(pool: Pool, caller: Caller = managed(), options: LeaseOptions = anywhere) {
+  function*(pool: Pool, caller: Caller = managed(), request: Partial<PlacementRequest> = {}) {
     const scope = yield* Scope.make()
-    const lease = yield* Scope.provide(pool.lease(caller, options), scope)
-    return { lease, account: lease.account, free: Scope.close(scope, Exit.void) }
+    const lease = yield* Scope.provide(pool.lease(caller, { ...anywhere, ...request }), scope)
+    return { lease, account: lease.account?.key, free: Scope.close(scope, Exit.void) }
   }
 )
 
 /** Requests a lease in a fiber, which runs until it waits. */
-export const ask = (pool: Pool, caller: Caller = managed(), options: LeaseOptions = anywhere) =>
-  Effect.tap(Effect.forkChild(hold(pool, caller, options)), () => Effect.yieldNow)
+export const ask = (pool: Pool, caller: Caller = managed(), request: Partial<PlacementRequest> = {}) =>
+  Effect.tap(Effect.forkChild(hold(pool, caller, request)), () => Effect.yieldNow)
 
 /** The code of the error that an effect fails with. */
 export const errorOf = <A, R>(effect: Effect.Effect<A, { readonly code: string }, R>) =>

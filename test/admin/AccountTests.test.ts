@@ -14,7 +14,7 @@ import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import { Captures } from "../../src/recordings/Captures.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
 import { Upstreams } from "../../src/upstream/Upstreams.ts"
-import { accounts, type DriverChanges, makeDriver } from "../accounts/support.ts"
+import { accounts, anywhere, type DriverChanges, makeDriver } from "../accounts/support.ts"
 
 /** A driver with scripted sessions and replies, and the calls that it received. */
 const makeUpstream = (
@@ -259,7 +259,7 @@ describe("an account test with a message", () => {
         runtime: { account_max_inflight: 1, account_max_queue: 0 }
       })
       yield* Effect.scoped(Effect.gen(function*() {
-        yield* pool.lease({ _tag: "Managed", owner: "key", target: undefined }, { avoid: new Set(), stay: undefined })
+        yield* pool.lease({ _tag: "Managed", owner: "key", target: undefined }, anywhere)
         assert.isTrue((yield* test("a@x.org", "hello")).success)
         assert.strictEqual((yield* pool.status).in_use, 1)
       }))

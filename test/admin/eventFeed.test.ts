@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Accounts } from "../../src/accounts/Accounts.ts"
+import { Accounts, anywhere } from "../../src/accounts/Accounts.ts"
 import { eventFeed, type Topic, topics } from "../../src/admin/events/EventFeed.ts"
 import { makeRequestStats } from "../../src/completion/RequestStats.ts"
 import { Deadlines } from "../../src/config/clock/Deadlines.ts"
@@ -96,8 +96,7 @@ const lease = Effect.gen(function*() {
   const accounts = yield* Accounts
   const scope = yield* Scope.make()
   yield* accounts.lease({ _tag: "Managed", owner: "o", key: "k", target: undefined }, {
-    avoid: new Set(),
-    stay: undefined,
+    ...anywhere,
     style: "chat"
   }).pipe(Scope.provide(scope))
   return Scope.close(scope, Exit.void)
@@ -144,7 +143,7 @@ describe("the feed of admin events", () => {
     Effect.gen(function*() {
       const accounts = yield* Accounts
       const suspend = (identifier: string) =>
-        Effect.flatMap(accounts.withAccount(identifier), (access) => access.report("rate_limited", 3600))
+        Effect.flatMap(accounts.access(identifier), (access) => access.report("rate_limited", 3600))
       const firstPool = Effect.gen(function*() {
         const { take } = yield* listen({ topics: ["pool"] })
         const { data } = (yield* take).find(({ event }) => event === "pool")!

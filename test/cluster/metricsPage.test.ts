@@ -89,7 +89,7 @@ const ownScrape = async (): Promise<string> => {
       "x-codex-primary-reset-after-seconds": "60"
     }
     const lease = Context.get(gateway.services, Accounts).lease(managed(), anywhere)
-    const learned = Effect.map(lease, ({ account, quotas }) => quotas!.seen(account, usedUp, "m", undefined, undefined))
+    const learned = Effect.map(lease, ({ shown }) => shown.saw(usedUp, undefined, undefined))
     assert.deepInclude(await Effect.runPromise(Effect.scoped(learned)), { isOfModel: false })
     Context.get(gateway.services, RequestMetrics).count({
       ...makeRequestStats("id", 0),

@@ -219,7 +219,7 @@ describe("a store that comes back with older data", () => {
       const revision = one.store.membership.revision()
       const [next, last] = yield* returnOlder(server, nodes, (node) => Effect.forkScoped(hold(node.pool)))
       const second = yield* Effect.raceFirst(Fiber.join(next!), Fiber.join(last!))
-      assert.strictEqual(second.lease.identifier, "b@x.org")
+      assert.strictEqual(second.lease.account?.identifier, "b@x.org")
       assert.strictEqual(Number(yield* one.store.send("HGET", "gw:{main}:config", "revision")), revision)
       assert.strictEqual((yield* one.pool.status).in_use, 2)
       assert.strictEqual(yield* one.store.send("ZCARD", "gw:{main}:marks:ended-logins"), 1)

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
-import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { PlacementRequest } from "../../src/accounts/Accounts.ts"
 import type { LeaseBudget } from "../../src/accounts/budgets.ts"
 import { scripts } from "../../src/cluster/store/scripts.ts"
 import type { RawConfig } from "../../src/config/json.ts"
@@ -31,7 +31,7 @@ const budget = (used: Used = { counted: true, tokens: 15, cost: undefined }): Le
   }
 }
 
-const asking = (options: Partial<LeaseOptions> = {}): LeaseOptions => ({
+const asking = (options: Partial<PlacementRequest> = {}): PlacementRequest => ({
   ...anywhere,
   patience: 0,
   budget: budget(),
@@ -113,7 +113,7 @@ describe("the budgets of accounts at two nodes", () => {
         }
       }
       // The node that used it knows why a conversation moves.
-      assert.strictEqual(pools[0].whyNot!({ upstream: "default", model: "m", account: hash! }), "budget")
+      assert.strictEqual(pools[0].whyNot({ upstream: "default", model: "m", account: hash! }), "budget")
       // Larger budgets count what was used.
       yield* one.change({
         accounts: ["a", "b"].map((name) => ({

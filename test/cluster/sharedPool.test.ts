@@ -44,7 +44,7 @@ describe("a pool that two nodes share", () => {
       const { one, other } = yield* two({ accounts: accounts("a", "b"), runtime: { account_max_inflight: 1 } })
       const first = yield* hold(one.pool)
       const second = yield* hold(other.pool)
-      assert.sameMembers([first.lease.identifier, second.lease.identifier], ["a@x.org", "b@x.org"])
+      assert.sameMembers([first.lease.account?.identifier, second.lease.account?.identifier], ["a@x.org", "b@x.org"])
       const third = yield* ask(other.pool)
       yield* until(() => third.pollUnsafe() === undefined)
       yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
@@ -55,7 +55,7 @@ describe("a pool that two nodes share", () => {
       assert.strictEqual(yield* errorOf(hold(one.pool)), "rate_limit_exceeded")
       yield* first.free
       const served = yield* Fiber.join(third)
-      assert.strictEqual(served.lease.identifier, first.lease.identifier)
+      assert.strictEqual(served.lease.account?.identifier, first.lease.account?.identifier)
       assert.isUndefined(fourth.pollUnsafe())
       yield* second.free
       const last = yield* Fiber.join(fourth)
@@ -80,7 +80,7 @@ describe("a pool that two nodes share", () => {
         runtime: { account_max_inflight: 1, global_max_inflight: 2 }
       })
       const pinned = yield* hold(one.pool, managed("b@x.org"))
-      assert.strictEqual(pinned.lease.identifier, "b@x.org")
+      assert.strictEqual(pinned.lease.account?.identifier, "b@x.org")
       assert.strictEqual(yield* errorOf(hold(other.pool, managed("c@x.org"))), "invalid_request")
       const own = yield* hold(other.pool, direct("token"))
       assert.isUndefined(own.lease.account)
@@ -146,7 +146,7 @@ describe("a pool that two nodes share", () => {
       yield* one.pool.setTestStatus("a@x.org", "failed", "the reply was empty")
       assert.strictEqual(yield* failedTests, 1)
       // An account that is out counts as that alone.
-      const access = yield* one.pool.withAccount("a@x.org")
+      const access = yield* one.pool.access("a@x.org")
       yield* access.report("refused_login", undefined)
       assert.strictEqual(yield* failedTests, 0)
       yield* one.pool.setTestStatus("a@x.org", "ok")
@@ -172,16 +172,16 @@ describe("a pool that two nodes share", () => {
       const failed = yield* Effect.exit(first.lease.credential.token)
       assert.isTrue(Exit.isFailure(failed))
       yield* first.free
-      const [facts] = yield* other.pool.describe([first.lease.identifier ?? ""])
+      const [facts] = yield* other.pool.describe([first.lease.account?.identifier ?? ""])
       assert.deepInclude(facts, { health: "out", testStatus: "failed", reason: "the upstream refuses its login" })
       const next = yield* hold(other.pool)
-      assert.notStrictEqual(next.lease.identifier, first.lease.identifier)
+      assert.notStrictEqual(next.lease.account?.identifier, first.lease.account?.identifier)
       yield* next.free
       works = true
       // The probe is due at once.
-      const name = one.store.secrets.nameOf(first.lease.account ?? "")
+      const name = one.store.secrets.nameOf(first.lease.account?.key ?? "")
       yield* one.store.send("ZADD", "gw:{main}:pool:default:untried", "1", name)
-      const again = other.pool.describe([first.lease.identifier ?? ""])
+      const again = other.pool.describe([first.lease.account?.identifier ?? ""])
       yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
       assert.isAbove(server.port, 0)
     }))
@@ -219,9 +219,9 @@ describe("a pool that two nodes share", () => {
         "ZADD",
         "gw:{main}:pool:default:untried",
         "1",
-        one.store.secrets.nameOf(first.lease.account ?? "")
+        one.store.secrets.nameOf(first.lease.account?.key ?? "")
       )
-      const again = one.pool.describe([first.lease.identifier ?? ""])
+      const again = one.pool.describe([first.lease.account?.identifier ?? ""])
       yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
       assert.strictEqual(lost, 2)
     }))
@@ -245,7 +245,7 @@ describe("a pool that two nodes share", () => {
         "ZADD",
         "gw:{main}:pool:default:untried",
         "inf",
-        one.store.secrets.nameOf(first.lease.account ?? "")
+        one.store.secrets.nameOf(first.lease.account?.key ?? "")
       )
       assert.strictEqual((yield* Effect.flip(hold(other.pool))).retryAfter, 1)
     }))
@@ -259,7 +259,7 @@ describe("a pool that two nodes share", () => {
       yield* untilTrue(Effect.map(one.pool.status, ({ waiting }) => waiting >= 1))
       yield* other.change({ runtime: { account_max_inflight: 2 } })
       const second = yield* Fiber.join(waiting)
-      assert.strictEqual(second.lease.identifier, "a@x.org")
+      assert.strictEqual(second.lease.account?.identifier, "a@x.org")
       // Two admins at once: neither change is lost.
       yield* Effect.all([one.change({ accounts: accounts("a", "c") }), other.change({ keys: ["k", "l"] })], {
         concurrency: 2
@@ -316,7 +316,7 @@ describe("a pool that two nodes share", () => {
       yield* Deferred.succeed(arrives, undefined)
       yield* held.free
       const served = yield* Fiber.join(any)
-      assert.strictEqual(served.lease.identifier, "b@x.org")
+      assert.strictEqual(served.lease.account?.identifier, "b@x.org")
       yield* served.free
       yield* idle(other.pool)
     }))

@@ -1,7 +1,7 @@
 /** Quotas of accounts that two nodes share over a real server: what one node learns leaves the account alone at the other. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import type { Caller, LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { Caller, PlacementRequest } from "../../src/accounts/Accounts.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { accounts, anywhere, errorOf, hold, makeDriver, managed, type Pool } from "../accounts/support.ts"
@@ -9,7 +9,7 @@ import { untilTrue } from "../support/until.ts"
 import { idle, poolNode } from "./poolNode.ts"
 import { settledServer } from "./support.ts"
 
-const asking = (...models: ReadonlyArray<string>): LeaseOptions => ({
+const asking = (...models: ReadonlyArray<string>): PlacementRequest => ({
   ...anywhere,
   patience: 0,
   targets: models.map((model) => ({ upstream: "default", model }))
@@ -31,7 +31,7 @@ const ofAccount = (used: number) => ({
 const serve = Effect.fnUntraced(function*(pool: Pool, model: string, headers?: Readonly<Record<string, string>>) {
   const { account, free, lease } = yield* hold(pool, managed(), asking(model))
   yield* lease.report(undefined, undefined)
-  const { isOfModel, seconds } = lease.quotas!.seen(account, headers, model, undefined, undefined)
+  const { isOfModel, seconds } = lease.shown.saw(headers, undefined, undefined)
   if (seconds !== undefined && !isOfModel) yield* lease.report("rate_limited", seconds)
   yield* free
   yield* idle(pool)

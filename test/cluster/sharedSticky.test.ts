@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { PlacementRequest } from "../../src/accounts/Accounts.ts"
 import type { Preference, Stickiness } from "../../src/accounts/Lease.ts"
 import type { Maker } from "../../src/domain/makers.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
@@ -20,7 +20,7 @@ const turn = (key: string, isContinued = true, prefersTarget = false): Stickines
 })
 
 /** Serves one turn: holds the lease, answers, and gives it back. Returns the upstream and the account. */
-const serve = Effect.fnUntraced(function*(pool: Pool, sticky: Stickiness, options: LeaseOptions = anywhere) {
+const serve = Effect.fnUntraced(function*(pool: Pool, sticky: Stickiness, options: PlacementRequest = anywhere) {
   const before = (yield* pool.status).in_use
   const { account, free, lease } = yield* hold(pool, managed(), { ...options, sticky })
   yield* lease.report(undefined, undefined)
@@ -84,7 +84,7 @@ describe("sticky conversations of two nodes", () => {
       const one = yield* node("one")
       const other = yield* node("other")
       const targets = [{ upstream: "gpu", model: "m" }, { upstream: "hosted", model: "m" }]
-      const both: LeaseOptions = { ...anywhere, targets }
+      const both: PlacementRequest = { ...anywhere, targets }
       const held = yield* hold(one.pool, managed(), both)
       const answered = yield* serve(one.pool, turn("x", false, true), both)
       yield* held.free
@@ -96,7 +96,7 @@ describe("sticky conversations of two nodes", () => {
 })
 
 describe("accounts that a request prefers, on two nodes", () => {
-  const prefers = (maker: Maker, more: Partial<Preference> = {}): LeaseOptions => ({
+  const prefers = (maker: Maker, more: Partial<Preference> = {}): PlacementRequest => ({
     ...anywhere,
     prefers: [{ maker, isAccount: false, prefersTarget: true, ...more }]
   })
@@ -110,18 +110,19 @@ describe("accounts that a request prefers, on two nodes", () => {
       const one = yield* poolNode(server, "one", config, driver)
       const other = yield* poolNode(server, "other", config, driver)
       const first = yield* hold(one.pool, managed(), anywhere)
-      const { accountHash, organization, upstream } = first.lease
-      const maker = { upstream, account: accountHash!, organization: organization() }
+      const { account, upstream } = first.lease
+      const organization = account?.organization()
+      const maker = { upstream, account: account!.hash, organization }
       yield* first.free
       yield* untilTrue(Effect.map(one.pool.status, ({ in_use }) => in_use === 0))
 
       const own = yield* hold(other.pool, managed(), prefers(maker))
       assert.strictEqual(own.account, first.account)
       const second = yield* hold(one.pool, managed(), prefers(maker))
-      assert.strictEqual(second.lease.organization(), organization())
+      assert.strictEqual(second.lease.account?.organization(), organization)
       assert.notStrictEqual(second.account, first.account)
       const third = yield* hold(other.pool, managed(), { ...prefers(maker), patience: 0 })
-      assert.notStrictEqual(third.lease.organization(), organization())
+      assert.notStrictEqual(third.lease.account?.organization(), organization)
 
       // That account alone.
       yield* second.free
@@ -140,7 +141,7 @@ describe("accounts that a request prefers, on two nodes", () => {
       const { pool } = yield* poolNode(server, "one", { accounts: accounts("one", "two") }, driver)
       const { account, free, lease } = yield* hold(pool, managed(), anywhere)
       yield* free
-      const maker = { upstream: lease.upstream, account: lease.accountHash!, organization: undefined }
+      const maker = { upstream: lease.upstream, account: lease.account!.hash, organization: undefined }
       assert.strictEqual((yield* hold(pool, managed(), prefers(maker))).account, account)
       const avoid = new Set([account!])
       assert.notStrictEqual((yield* hold(pool, managed(), { ...prefers(maker), avoid })).account, account)
@@ -160,7 +161,7 @@ describe("accounts that a request prefers, on two nodes", () => {
       const { pool } = yield* poolNode(server, "one", config, keyless, storeLayer(server, "one"), named)
       const targets = [{ upstream: "gpu", model: "m" }, { upstream: "hosted", model: "m" }]
       const { free, lease } = yield* hold(pool, managed(), { ...anywhere, targets: targets.slice(1) })
-      const maker = { upstream: lease.upstream, account: lease.accountHash!, organization: undefined }
+      const maker = { upstream: lease.upstream, account: lease.account!.hash, organization: undefined }
       yield* free
       yield* untilTrue(Effect.map(pool.status, ({ in_use }) => in_use === 0))
       const still = yield* hold(pool, managed(), { ...prefers(maker, { prefersTarget: false }), targets })

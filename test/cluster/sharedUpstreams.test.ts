@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
-import type { LeaseOptions } from "../../src/accounts/Accounts.ts"
+import type { PlacementRequest } from "../../src/accounts/Accounts.ts"
 import type { UpstreamActivity } from "../../src/accounts/UpstreamActivity.ts"
 import type { Store } from "../../src/cluster/store/Store.ts"
 import type { RawConfig } from "../../src/config/json.ts"
@@ -43,8 +43,8 @@ const two = Effect.fnUntraced(function*(gpu: RawConfig = upstream(1), hosted: Ra
 })
 
 const target = (name: string) => ({ upstream: name, model: "m" })
-const both: LeaseOptions = { ...anywhere, targets: [target("gpu"), target("hosted")] }
-const onlyGpu: LeaseOptions = { ...anywhere, targets: [target("gpu")] }
+const both: PlacementRequest = { ...anywhere, targets: [target("gpu"), target("hosted")] }
+const onlyGpu: PlacementRequest = { ...anywhere, targets: [target("gpu")] }
 
 const gpuAt = (pool: UpstreamActivity["Service"]) =>
   Effect.map(pool.upstreams, (facts) => facts.find(({ name }) => name === "gpu"))
@@ -189,7 +189,7 @@ describe("two upstreams that two nodes share", () => {
       }
       const request = (i: number) =>
         Effect.scoped(Effect.gen(function*() {
-          const options: LeaseOptions = {
+          const options: PlacementRequest = {
             ...(i % 5 === 0 ? onlyGpu : both),
             spread: i % 3 === 0 ? "even" : "order",
             ...(i % 4 === 0 ? { wait: 20 } : {})

@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Scope from "effect/Scope"
-import { Accounts, type Lease, type LeaseOptions } from "../../src/accounts/Accounts.ts"
+import { Accounts, anywhere, type Lease, type PlacementRequest } from "../../src/accounts/Accounts.ts"
 import type { LeaseBudget } from "../../src/accounts/budgets.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
@@ -123,7 +123,8 @@ export const follow = (one: NaiveCase) => {
       const scope = yield* Scope.make()
       const asking: Asking = { outcome: { _tag: "Waiting" }, lease: undefined, budget, scope }
       asked.push(asking)
-      const options: LeaseOptions = {
+      const options: PlacementRequest = {
+        ...anywhere,
         avoid: new Set(step.avoid.map(keyOf)),
         stay: step.stay === undefined ? undefined : keyOf(step.stay),
         model: "m",
@@ -149,7 +150,7 @@ export const follow = (one: NaiveCase) => {
           onSuccess: (lease) =>
             Effect.sync(() => {
               asking.lease = lease
-              asking.outcome = { _tag: "Granted", account: numbers.get(lease.account!)!, model: lease.target!.model }
+              asking.outcome = { _tag: "Granted", account: numbers.get(lease.account!.key)!, model: lease.model! }
             })
         })
       )
@@ -192,8 +193,8 @@ export const follow = (one: NaiveCase) => {
             : lease.report(step.health, step.health === "rate_limited" ? seconds : undefined)
         } else {
           const seconds = step.seconds + apart + 1 / 8
-          naive.pause(held, step.model, seconds)
-          lease.quotas!.pauseModel(lease.account!, step.model, seconds)
+          naive.pause(held, lease.model!, seconds)
+          lease.shown.paused(seconds)
         }
         yield* settled
       }

@@ -50,8 +50,8 @@ export type NaiveStep =
     readonly seconds: number
   }
   | { readonly _tag: "End"; readonly nth: number; readonly tokens: number }
-  /** The server of the account of the `nth` lease takes no request for a model. */
-  | { readonly _tag: "Pause"; readonly nth: number; readonly model: "a" | "b"; readonly seconds: number }
+  /** The server of the account of the `nth` lease takes no other request for its model. */
+  | { readonly _tag: "Pause"; readonly nth: number; readonly seconds: number }
   | { readonly _tag: "Pass"; readonly seconds: number }
   /** The test of an account succeeds. */
   | { readonly _tag: "Test"; readonly account: number }
@@ -101,7 +101,6 @@ const targets: fc.Arbitrary<NaiveAsk["targets"]> = fc.oneof(
 
 const account = fc.nat(5)
 const nth = fc.nat(20)
-const model = fc.constantFrom("a" as const, "b" as const)
 
 const some = <A>(weight: number, arbitrary: fc.Arbitrary<A>): fc.Arbitrary<A | undefined> =>
   fc.oneof({ weight, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
@@ -148,7 +147,6 @@ const stepOf = (isLimited: boolean): fc.Arbitrary<NaiveStep> =>
       arbitrary: fc.record({
         _tag: fc.constant("Pause" as const),
         nth,
-        model,
         seconds: fc.integer({ min: 1, max: 80 })
       })
     },

@@ -17,7 +17,7 @@ import { countEnabled } from "../../config/upstreamAccounts.ts"
 import { type GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { hasBudgets } from "../budgets.ts"
-import type { AccountFacts, Caller, Lease, LeaseOptions, LeaseTarget } from "../Lease.ts"
+import type { AccountFacts, Caller, Lease, LeaseTarget, PlacementRequest } from "../Lease.ts"
 import type { ModelLimits } from "../ModelLimits.ts"
 import { upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
@@ -38,7 +38,7 @@ export interface StoreLease {
   readonly over: Over | undefined
 }
 
-type LeaseOf = (caller: Caller, options: LeaseOptions) => Effect.Effect<StoreLease, GatewayError, Scope.Scope>
+type LeaseOf = (caller: Caller, options: PlacementRequest) => Effect.Effect<StoreLease, GatewayError, Scope.Scope>
 
 /** Leases that one request gives back at most. */
 const mostReturned = 64
@@ -50,7 +50,7 @@ const mostSeen = 500
 const leasePastBudgets = (
   lease: LeaseOf,
   caller: Caller,
-  asked: LeaseOptions,
+  asked: PlacementRequest,
   upstreamOf: () => ReadonlyArray<string>
 ): Effect.Effect<Lease, GatewayError, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) => {
@@ -80,7 +80,7 @@ const leasePastBudgets = (
               : refused(error)
           ),
         onSuccess: (granted) => {
-          const { lease: { account, upstream }, over } = granted
+          const { lease: { account: { key: account } = {}, upstream }, over } = granted
           if (over === undefined) return Effect.succeed(granted.lease)
           soonest = Math.min(soonest, over.seconds)
           returned++
@@ -171,7 +171,7 @@ export const makeLeasePastLimits = (options: PastLimitsOptions) => {
 
   const leasePastPauses = (
     caller: Caller,
-    asked: LeaseOptions,
+    asked: PlacementRequest,
     targets: ReadonlyArray<LeaseTarget>,
     isBackground: boolean
   ): Effect.Effect<StoreLease, GatewayError, Scope.Scope> =>
@@ -243,17 +243,17 @@ export const makeLeasePastLimits = (options: PastLimitsOptions) => {
               return Effect.flatMap(found, (found) => wait(new Map([...blocked, ...found]), error))
             },
             onSuccess: ({ lease, over }) => {
-              const { upstream } = lease
+              const { account, upstream } = lease
               const ofUpstream = open.filter((target) => target.upstream === upstream)
-              const waits = ofUpstream.map((target) => quotas.waitFor(lease.account, target, isBackground))
+              const waits = ofUpstream.map((target) => quotas.waitFor(account?.key, target, isBackground))
               const millis = Math.min(...waits)
               if (waits.length === 0 || millis <= 0) {
-                for (const target of ofUpstream) quotas.tries(lease.account, target)
-                const target = ofUpstream.find((_, place) => waits[place]! <= 0)
-                return Effect.succeed({ lease: { ...lease, target, waited: lease.waited + waited }, over })
+                for (const target of ofUpstream) quotas.tries(account?.key, target)
+                const model = ofUpstream.find((_, place) => waits[place]! <= 0)?.model
+                return Effect.succeed({ lease: { ...lease, model, waited: lease.waited + waited }, over })
               }
               returned++
-              const isNew = !avoid.has(lease.account ?? "")
+              const isNew = !avoid.has(account?.key ?? "")
               return Effect.flatMap(Scope.close(inner, Exit.void), () => {
                 if (isPinned) return wait(new Map([[upstream, millis]]))
                 if (isNew && returned < mostReturned) return attempt(blocked)
@@ -269,7 +269,7 @@ export const makeLeasePastLimits = (options: PastLimitsOptions) => {
       return attempt(new Map())
     })
 
-  return (caller: Caller, asked: LeaseOptions): Effect.Effect<Lease, GatewayError, Scope.Scope> => {
+  return (caller: Caller, asked: PlacementRequest): Effect.Effect<Lease, GatewayError, Scope.Scope> => {
     const pastPauses: LeaseOf = (caller, options) => {
       const { targets } = options
       const isBackground = caller._tag === "Managed" && quotas.isBackground(caller.key)

@@ -31,8 +31,9 @@ import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../ac
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { jitter, reasonFor } from "../backOff.ts"
 import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
-import type { Caller, LeaseOptions, Stickiness, TurnMemory } from "../Lease.ts"
-import { type Held, heldBy, type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
+import type { Caller, PlacementRequest, Stickiness, TurnMemory } from "../Lease.ts"
+import { type Held, heldBy } from "../leased.ts"
+import { type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
 import {
   ambiguousAccount,
@@ -214,7 +215,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   )
 
   /** The accounts that a request prefers, by the knowledge of this node: `mostPreferred` at most. */
-  const preferredBy = ({ prefers = [], targets }: LeaseOptions): Claim["prefers"] => {
+  const preferredBy = ({ prefers, targets }: PlacementRequest): Claim["prefers"] => {
     const found: Array<Claim["prefers"][number]> = []
     for (const { isAccount, maker, prefersTarget } of prefers) {
       const { upstream } = maker
@@ -235,12 +236,13 @@ const makeSharedCore = Effect.fnUntraced(function*(
   }
 
   /** What a request may use of budgets, where an account or an upstream has one. */
-  const budgetOf = ({ budget }: LeaseOptions) => budget !== undefined && hasBudgets(config.now()) ? budget : undefined
+  const budgetOf = ({ budget }: PlacementRequest) =>
+    budget !== undefined && hasBudgets(config.now()) ? budget : undefined
 
   /** What a caller asks for; an error if no upstream can be asked. */
-  const claimOf = (caller: Caller, options: LeaseOptions): Effect.Effect<Claim, GatewayError | NoGrant> =>
+  const claimOf = (caller: Caller, options: PlacementRequest): Effect.Effect<Claim, GatewayError | NoGrant> =>
     Effect.suspend((): Effect.Effect<Claim, GatewayError | NoGrant> => {
-      const { avoid = new Set(), memory, patience, spread = "order", stay, style = "", wait = 0 } = options
+      const { avoid, memory, patience, spread, stay, style, wait } = options
       const sticky = options.sticky?.isContinued === true ? options.sticky : undefined
       const { account_table, request_timeouts } = config.now()
       const upstreams = upstreamsOf(caller, options, config.now())
@@ -291,7 +293,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     })
 
   /** Whether an upstream still has a model that a request asked for. */
-  const isServed = (pool: string, { targets }: LeaseOptions): boolean => {
+  const isServed = (pool: string, { targets }: PlacementRequest): boolean => {
     const { route_table } = config.now()
     return targets === undefined ||
       targets.some(({ model, upstream }) => upstream === pool && servesModel(route_table, pool, model))
@@ -348,7 +350,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
 
   const claimFor = (
     caller: Caller,
-    options: LeaseOptions,
+    options: PlacementRequest,
     restore: Restore
   ): Effect.Effect<Grant, GatewayError | NoGrant> =>
     Effect.flatMap(claimOf(caller, options), (claim) => {
@@ -365,7 +367,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const noGrantError = (
     error: NoGrant | GatewayError,
     caller: Caller,
-    options: LeaseOptions,
+    options: PlacementRequest,
     began: number
   ): Effect.Effect<GatewayError> => {
     if (error._tag === "GatewayError") return Effect.succeed(error)
@@ -377,7 +379,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     return Effect.map(view.outage(upstreams, now), (found) => refusalError(error, now(), found))
   }
 
-  const lease: (restore: Restore, caller: Caller, options: LeaseOptions) => Effect.Effect<
+  const lease: (restore: Restore, caller: Caller, options: PlacementRequest) => Effect.Effect<
     StoreLease,
     GatewayError,
     Scope.Scope
@@ -450,7 +452,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const held = taken.held = heldBy(caller, grant.pool, driver)
     const leased = shell.leaseOf(
       account,
-      undefined,
+      options.targets?.find(({ upstream }) => upstream === grant.pool)?.model,
       held,
       now() - began,
       (health, retryAfter, fault) =>
@@ -470,7 +472,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
           taken.upstream = {
             verdict: fault ?? "ok",
             coolings: grant.coolings,
-            request: options.request ?? grant.ticket,
+            request: options.request || grant.ticket,
             retry: fault && retryAfter,
             random: jitter * random
           }
@@ -493,7 +495,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         })
     )
 
-  const leaseOnce = (caller: Caller, options: LeaseOptions) =>
+  const leaseOnce = (caller: Caller, options: PlacementRequest) =>
     Effect.uninterruptibleMask((restore) => lease(restore, caller, options))
   const leasePastLimits = makeLeasePastLimits({
     lease: leaseOnce,

@@ -91,13 +91,13 @@ export class AccountTests extends Context.Service<AccountTests, {
     ): Effect.Effect<A, GatewayError> => {
       const attempt = (mayRefresh: boolean): Effect.Effect<A, GatewayError> =>
         Effect.catch(use(access), (failure) => {
-          const { isKeyless: keyless } = access
-          const judged = classify(failure, { ...plainContext, mayRefresh, keyless, secrets: access.secrets() })
+          const { account: { isKeyless: keyless }, credential } = access
+          const judged = classify(failure, { ...plainContext, mayRefresh, keyless, secrets: credential.secrets() })
           return Effect.andThen(
             access.report(judged.health, judged.retryAfter),
             judged.retry === "here_after_refresh"
               // Starts `use` after the refresh, so that it reads the fresh token.
-              ? Effect.flatMap(access.refreshToken, () => attempt(false))
+              ? Effect.flatMap(credential.drop, () => attempt(false))
               : Effect.fail(changedError(judged.error, operatorMessage(judged.error), judged.error.retryAfter))
           )
         })
@@ -165,7 +165,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         cacheName: undefined,
         hasSession: false,
         leastCached: undefined,
-        recorder: captures.recorder(access, requestId),
+        recorder: captures.recorder({ identifier: access.account.identifier, upstream: access.upstream }, requestId),
         isWhole: false,
         budget,
         onSession: undefined,
@@ -207,7 +207,7 @@ export class AccountTests extends Context.Service<AccountTests, {
 
     const test = Effect.fn("AccountTests.test")(function*(test: AccountTest) {
       const { identifier, message, modelName } = test
-      const known = yield* Effect.result(accounts.withAccount(identifier))
+      const known = yield* Effect.result(accounts.access(identifier))
       const clock = yield* Clock.Clock
       const began = monotonicMillis(clock)
       const target = Result.isFailure(known)
@@ -249,7 +249,7 @@ export class AccountTests extends Context.Service<AccountTests, {
         )
       }),
       deleteSessions: Effect.fn("AccountTests.deleteSessions")(function*(identifier) {
-        const access = yield* accounts.withAccount(identifier)
+        const access = yield* accounts.access(identifier)
         const { capabilities: { sessions }, name } = access.driver
         if (sessions === undefined) return `The ${name} upstream keeps no sessions: there was nothing to delete`
         yield* using(access, ({ credential }) => Effect.flatMap(credential.token, sessions.deleteAll))

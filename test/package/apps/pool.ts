@@ -1,6 +1,6 @@
 /** Only the pool of accounts. */
 import { Effect, Exit, Layer } from "effect"
-import { Accounts, ConfigStore, fixedUpstream, makeDriver } from "model-gateway"
+import { Accounts, anywhere, ConfigStore, fixedUpstream, makeDriver } from "model-gateway"
 import assert from "node:assert/strict"
 
 const Config = ConfigStore.layerMemory({
@@ -17,7 +17,7 @@ const anyone = { _tag: "Managed", owner: "me", target: undefined } as const
 
 const lease = Effect.gen(function*() {
   const accounts = yield* Accounts
-  const { credential } = yield* accounts.lease(anyone, { avoid: new Set(), stay: undefined })
+  const { credential } = yield* accounts.lease(anyone, anywhere)
   return yield* credential.token
 })
 
