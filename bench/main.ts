@@ -6,6 +6,7 @@ import { billsBench } from "./bills.ts"
 import { collectionsBench } from "./collections.ts"
 import { consoleBench } from "./console.ts"
 import { countsBench } from "./counts.ts"
+import { deoptsBench } from "./deopts.ts"
 import { defaultsBench, gatewayBench, latencyBench, streamsBench } from "./gateway.ts"
 import { observabilityBench } from "./observability.ts"
 import { peersBench } from "./peers.ts"
@@ -34,6 +35,7 @@ const benches: Readonly<Record<string, Bench>> = {
   gateway: { run: gatewayBench, rows },
   defaults: { run: defaultsBench, rows: rows.filter(({ name }) => /^chat, whole, (?:session|openai)$/.test(name)) },
   peers: { run: peersBench, rows: overOpenai, isNamed: true },
+  deopts: { run: deoptsBench, rows, isNamed: true },
   profile: { run: profileBench, rows, isNamed: true },
   streams: { run: streamsBench },
   latency: { run: latencyBench },

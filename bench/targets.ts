@@ -299,6 +299,8 @@ export interface NodeOptions {
   readonly fromSources?: boolean
   /** Receives the output of a gateway without a log. */
   readonly heard?: (line: string) => void
+  /** Receives the file of the output of a gateway with a log. */
+  readonly logged?: (file: string) => void
   /** Groups of its configuration, in place of the usual ones. */
   readonly config?: object
 }
@@ -372,7 +374,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
     const gateway: Targets["gateway"] = async (
       kind,
       variant,
-      { config: given, flags = [], fromSources = false, heard } = {}
+      { config: given, flags = [], fromSources = false, heard, logged: onLog } = {}
     ) => {
       const own = path.join(folder, String(started++))
       const logged = variant === "log" || variant === "as shipped"
@@ -383,6 +385,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
         ...switchedOff(variant),
         ...given
       }
+      onLog?.(`${own}.log`)
       const isMounted = !services.has(kind)
       // The service sets this option itself; the documents advise it to apps.
       const program = isMounted

@@ -10,9 +10,9 @@ import { parseSync, Visitor } from "rolldown/utils"
 /** The most of each count. */
 const ceilings = {
   "names of contracts": 0,
-  "optional members": 332,
+  "optional members": 331,
   "long files": 7,
-  "files down": 43,
+  "files down": 45,
   "files up": 14
 }
 

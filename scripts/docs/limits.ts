@@ -37,7 +37,9 @@ const rows: ReadonlyArray<readonly [what: string, of: (limits: Limits) => string
     ({ exclusive }) =>
       exclusive.map(([sent, other]) => `${code(spelled(sent))} before ${code(spelled(other))}`).join(", ") || "none"
   ],
+  ["pictures as data", ({ pictures }) => pictures.map(code).join(", ") || "any type"],
   ["a schema without `properties`", ({ needsProperties }) => needsProperties ? "gets an empty list" : "accepted"],
+  ["a list without `items` in a schema", ({ needsProperties }) => needsProperties ? "gets `{}`" : "accepted"],
   ["the first turn", ({ history }) => history.begins === "anyhow" ? "any" : history.begins],
   ["turns of the assistant in a row", ({ history }) => history.joinsTurns ? "are one" : "are several"],
   ["empty texts", ({ history }) => texts[history.refusedTexts]]

@@ -118,7 +118,7 @@ export class AdminSecrets extends Context.Service<
       /** Wrong credentials of a kind of messages. */
       const failuresOf = (kind: "wrong" | "wrong-key"): SharedFailures => ({
         nameOf: (address) => store.secrets.nameOf(`address ${address}`),
-        wrong: (name) => fork(Effect.ignore(store.run("tell", `${kind} ${store.membership.node} ${name}`))),
+        wrong: (name) => fork(Effect.ignore(store.run("tell", "*", `${kind} ${store.membership.node} ${name}`))),
         onWrong: (listener) =>
           store.listen((event) => {
             if (event._tag === kind && event.node !== store.membership.node) listener(event.address)

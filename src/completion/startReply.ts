@@ -12,7 +12,6 @@ import { runCooperatively, startCooperatively } from "../config/clock/cooperativ
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { contractOfStyle } from "../contracts/contractOf.ts"
 import { contracts } from "../contracts/contracts.ts"
-import { toolChoices } from "../contracts/shared/conversation.ts"
 import { clientNames } from "../contracts/shared/validHistory.ts"
 import { type Conversation, Text, toolsEnabled } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
@@ -111,11 +110,6 @@ const namesBack = (conversation: Conversation, driver: Driver): ReadonlyMap<stri
 const reportsPrompt = (chunk: ReadonlyArray<UpstreamEvent>): boolean =>
   chunk.some((event) => event._tag === "UpstreamUsage" && event.usage.promptTokens !== undefined)
 
-const isForced = ({ toolChoice: { _tag } }: Conversation): boolean => _tag === "Required" || _tag === "Function"
-
-/** True for the refusal of a forced call, which some models do not take while they think. A sentence in the prompt asks for it then. */
-const refusesForce = ({ refused = [] }: UpstreamFailure): boolean => refused.some(({ _tag }) => _tag === "ForcedCall")
-
 const mayTakeAWhile = () => false
 
 /**
@@ -168,7 +162,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
     conversation: Conversation,
     policy: PolicyMachine | undefined
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
-    const complete = (conversation: Conversation) =>
+    return Effect.flatMap(
       driver.complete({
         model,
         conversation: forDriver(conversation, driver),
@@ -191,14 +185,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         onContinue: () => {
           request.stats.continues++
         }
-      })
-    return Effect.flatMap(
-      isForced(conversation)
-        ? Effect.catchIf(complete(conversation), refusesForce, () => {
-          onChanged(["tool_choice"])
-          return complete({ ...withReminder(conversation), toolChoice: toolChoices.auto })
-        })
-        : complete(conversation),
+      }),
       ({ events, id, isOver = mayTakeAWhile, organization }) => {
         if (organization !== undefined) lease.account?.learnOrganization(organization)
         const names = namesBack(conversation, driver)

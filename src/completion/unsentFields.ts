@@ -147,14 +147,15 @@ const noteRepairs = (
   const contract = askedBy(driver)
   if (contract === undefined) return undefined
   const isWhole = isWholeFor(conversation, driver.contract)
-  const { found, isEmpty } = contracts[contract].facts.repairs(conversation, isWhole)
+  const { found, isEmpty, unread } = contracts[contract].facts.repairs(conversation, isWhole)
   const { turns: field } = wordsOf(style)
   const { places } = conversation
+  const placeOf = (turn: number) => places === undefined || isWhole ? `${field}[${turn}]` : places[turn] ?? field
   if (isEmpty) return invalidRequest(`${field}: has nothing for the model to read`, field)
-  for (const { turn, what } of found) {
-    const place = places === undefined || isWhole ? `${field}[${turn}]` : places[turn] ?? field
-    noteIgnored(stats, `${place}: ${what}`)
+  if (unread !== undefined && contractOfStyle(style)?.id !== contract) {
+    return invalidRequest(`${placeOf(unread.turn)}: ${unread.what} before this server`, placeOf(unread.turn))
   }
+  for (const { turn, what } of found) noteIgnored(stats, `${placeOf(turn)}: ${what}`)
   return undefined
 }
 
@@ -191,6 +192,8 @@ export const changedNames = (
     }
     const key = samplingKeys.find((key) => samplingFields[key] === name || key === name)
     if (key !== undefined) return words.samplingPath(key, samplingFields[key])
+    if (path === "tool_choice") return words.toolChoice
+    if (path === "response_format") return words.schema
     if (/effort|thinking/i.test(path) && thinking?.fields !== undefined) return thinking.fields
     return Object.hasOwn(serverFields, path) ? words.paths.get(path) ?? path : `sent.${path}`
   })

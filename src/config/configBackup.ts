@@ -15,8 +15,8 @@ import { makeConfigFile } from "./ConfigFile.ts"
 import { decodeConfig } from "./decodeConfig.ts"
 import { Environment, namedFolder } from "./Environment.ts"
 import { parseConfig } from "./json.ts"
-import { type Kept, type KeptDocument, keptName, openKept, sealKept } from "./keptDocument.ts"
 import { loadShared, readShared } from "./sharedConfig.ts"
+import { type Kept, type KeptDocument, keptName, openKept, sealKept } from "./sharedDocument.ts"
 import { storeKeys, storeSettings } from "./storeSettings.ts"
 
 /** Runs an effect with the store that the environment names, as a node of its own name. */

@@ -3,10 +3,14 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { fileBacking } from "./Backing.ts"
 import { changedFields } from "./changedFields.ts"
-import type { RawConfig } from "./json.ts"
-import { isJsonObject } from "./json.ts"
+import type { ConfigFile } from "./ConfigFile.ts"
+import { isJsonObject, parseConfig, type RawConfig } from "./json.ts"
+import { mergeConfigs } from "./merge.ts"
 import { setField, withoutStore } from "./rawConfig.ts"
+import type { Update } from "./sharedConfig.ts"
 import type { Loaded } from "./sources.ts"
 
 /** State of the gateway that stands in the configuration, and that no file replaces. */
@@ -59,4 +63,29 @@ export const settleOwn = Effect.fnUntraced(function*<E>(
         "file for a node whose own configuration replaces the shared one at its start, or change the shared one by the admin API"
     )
   }
+})
+
+/** Applies each edit of the file to the shared configuration: the difference from the file's previous content. */
+export const followFile = Effect.fnUntraced(function*<E extends { readonly message: string }>(
+  file: ConfigFile,
+  loaded: Loaded,
+  update: Update<E>
+) {
+  const watched = yield* fileBacking(file, loaded.version)
+  let base = withoutStore(loaded.snapshot.raw)
+  const merge = Effect.gen(function*() {
+    const edit = yield* watched.edited
+    if (Option.isNone(edit)) return
+    const edited = withoutStore(yield* parseConfig(file.path, edit.value.text))
+    yield* update((raw) => mergeConfigs(base, edited, raw))
+    watched.adopted(edit.value)
+    base = edited
+    yield* Effect.logInfo(`${file.path} was edited: the change applies to all nodes`)
+  })
+  yield* watched.edits.pipe(
+    Stream.runForEach(() =>
+      Effect.catch(merge, (error) => Effect.logWarning(`The edit is not applied: ${error.message}`))
+    ),
+    Effect.forkScoped
+  )
 })

@@ -4,12 +4,11 @@
 import * as Equal from "effect/Equal"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import { needsAccounts } from "../contracts/drivers.ts"
-import { splitAmount } from "../domain/decimal.ts"
-import { isUnnamed, upstreamNamed } from "../domain/upstreamNames.ts"
+import { isUnnamed } from "../domain/upstreamNames.ts"
 import { isSameAccount } from "./Account.ts"
 import type { GatewayConfig, UpstreamConfig } from "./GatewayConfig.ts"
 import { settingsOf } from "./upstreams.ts"
-import { type KeyLimit, windowLetters } from "./windowLimit.ts"
+import { limitFields } from "./windowLimit.ts"
 
 /** Stands for the single account of an upstream that needs no accounts. */
 export const anonymousAccount = "anonymous"
@@ -17,80 +16,85 @@ export const anonymousAccount = "anonymous"
 /** The key of the account that stands for an upstream without accounts. */
 export const anonymousKey = (upstream: string): string => isUnnamed(upstream) ? anonymousAccount : `${upstream}/`
 
-/** The accounts of an upstream by their names in the store, as `configure` takes them. */
-interface PoolAccounts {
-  readonly names: Array<string>
-  readonly renewed: Array<string>
-  readonly disabled: Array<string>
-  /** Priority and weight of each. */
-  readonly ranks: Array<readonly [priority: number, weight: number]>
-}
-
 /** Whether an upstream is another server, or is reached in another way: what is known of its accounts is forgotten. */
 const isRenewed = (next: UpstreamConfig, before: UpstreamConfig | undefined): boolean =>
   before !== undefined && next !== before && !Equal.equals(settingsOf(next), settingsOf(before))
 
-/** A limit as the scripts take it (`budgets.lua`). */
-export const limitFields = ({ cost, requests = -1, strict = false, tokens = -1, window }: KeyLimit) => [
-  windowLetters[window],
-  requests,
-  tokens,
-  ...(cost === undefined ? [-1, 0] : splitAmount(cost)),
-  strict ? 1 : 0
-]
+/** A pool as `configure` takes it (`configure.lua`); accounts are their names in the store. */
+export interface SharedPool {
+  readonly name: string
+  readonly enabled: boolean
+  /** Slots of an account, and of all. */
+  readonly per: number
+  readonly global: number
+  /** Places in the queue. */
+  readonly queue: number
+  /** Slots of callers with their own tokens. */
+  readonly direct: number
+  /** Whether it is another server: what is known of its accounts is forgotten. */
+  readonly resets: boolean
+  /** In order. */
+  readonly accounts: ReadonlyArray<string>
+  /** Those with changed credentials. */
+  readonly renewed: ReadonlyArray<string>
+  readonly disabled: ReadonlyArray<string>
+  readonly choose: NonNullable<UpstreamConfig["choose"]>
+  /** Priority and weight of each account; empty for those in rotation. */
+  readonly ranks: ReadonlyArray<readonly [priority: number, weight: number]>
+}
 
-/** The arguments of the script `configure` that update the shared pools. */
-export const poolArguments = (store: StoreShape, next: GatewayConfig, before: GatewayConfig | undefined) => {
+/** The pools of a configuration, the most slots in use of all, and the limits of accounts and upstreams with budgets. */
+export interface SharedPools {
+  readonly total: number
+  readonly pools: ReadonlyArray<SharedPool>
+  readonly budgets: ReadonlyArray<readonly [subject: string, limits: ReadonlyArray<ReturnType<typeof limitFields>>]>
+}
+
+/** The pools of a configuration as `configure` takes them, with the most slots in use of all and the budgets of accounts and upstreams. */
+export const sharedPools = (
+  store: StoreShape,
+  next: GatewayConfig,
+  before: GatewayConfig | undefined
+): SharedPools => {
   const known = new Map(before?.accounts.map((account) => [account.identity[0]!, account]))
-  const accounts = new Map<string, PoolAccounts>()
-  const accountsOf = (upstream: string): PoolAccounts => {
-    const made = accounts.get(upstream) ?? { names: [], renewed: [], disabled: [], ranks: [] }
-    accounts.set(upstream, made)
-    return made
-  }
+  const emptyPool = () => ({
+    accounts: new Array<string>(),
+    renewed: new Array<string>(),
+    disabled: new Array<string>(),
+    ranks: new Array<SharedPool["ranks"][number]>()
+  })
+  const accountsOf = new Map(Array.from(next.upstreams.keys(), (name) => [name, emptyPool()]))
   for (const account of next.accounts) {
     const name = store.secrets.nameOf(account.identity[0]!)
     const was = known.get(account.identity[0]!)
-    const { disabled, names, ranks, renewed } = accountsOf(account.upstream)
-    names.push(name)
+    const { accounts, disabled, ranks, renewed } = accountsOf.get(account.upstream)!
+    accounts.push(name)
     ranks.push([account.priority ?? 0, account.weight ?? 1])
     if (was !== undefined && !isSameAccount(was, account)) renewed.push(name)
     if (account.disabled) disabled.push(name)
   }
-  const own = next.upstreams.get(upstreamNamed(undefined))
-  const isAlone = next.upstreams.size === 1 && own?.enabled === true
-  for (const [name, { driver }] of next.upstreams) {
-    const { names } = accountsOf(name)
-    if (names.length === 0 && (isAlone || !needsAccounts(driver))) names.push(store.secrets.nameOf(anonymousKey(name)))
-  }
-  const { global_max_inflight } = next.runtime
-  const limits = own?.limits ?? { perAccount: 1, global: 0, queue: 0 }
-  const ofDefault = accountsOf(upstreamNamed(undefined))
-  const several = Array.from(next.upstreams, ([name, upstream]) => {
-    const { enabled, limits: { global, perAccount, queue } } = upstream
-    if (isUnnamed(name)) return [name, enabled ? 1 : 0]
-    const { disabled, names, renewed } = accountsOf(name)
-    const resets = isRenewed(upstream, before?.upstreams.get(name))
-    return [name, enabled ? 1 : 0, perAccount, global, queue, 0, resets ? 1 : 0, renewed, names, disabled]
+  const pools = Array.from(next.upstreams, ([name, upstream]): SharedPool => {
+    const { choose = "rotate", driver, enabled, limits: { global, perAccount, queue } } = upstream
+    const { accounts, disabled, ranks, renewed } = accountsOf.get(name)!
+    if (accounts.length === 0 && !needsAccounts(driver)) accounts.push(store.secrets.nameOf(anonymousKey(name)))
+    return {
+      name,
+      enabled,
+      per: perAccount,
+      global,
+      queue,
+      direct: isUnnamed(name) ? next.auth.direct_max_inflight : 0,
+      resets: isRenewed(upstream, before?.upstreams.get(name)),
+      accounts,
+      renewed,
+      disabled,
+      choose,
+      ranks: choose === "rotate" ? [] : ranks
+    }
   })
-  const choices = Array.from(next.upstreams, ([name, { choose = "rotate" }]) => [name, choose] as const)
-    .filter(([, choose]) => choose !== "rotate")
-    .map(([name, choose]) => [name, [choose, accountsOf(name).ranks]] as const)
   const budgets = [
     ...next.accounts.map(({ budgets, identity }) => [store.secrets.nameOf(identity[0]!), budgets] as const),
     ...Array.from(next.upstreams, ([name, { budgets }]) => [`@${name}`, budgets] as const)
-  ].flatMap(([subject, limits = []]) => limits.length === 0 ? [] : [[subject, limits.map(limitFields)]])
-  return {
-    /** The budgets of accounts and upstreams. */
-    budgets: budgets.length === 0 ? "" : JSON.stringify(budgets),
-    /** The pools that are not in rotation. */
-    choices: choices.length === 0 ? "" : JSON.stringify(Object.fromEntries(choices)),
-    ofDefault: [
-      ...[limits.perAccount, Math.min(limits.global, global_max_inflight), limits.queue, next.auth.direct_max_inflight]
-        .map(String),
-      own !== undefined && isRenewed(own, before?.upstreams.get(own.name)) ? "1" : "0",
-      ...[ofDefault.renewed, ofDefault.names, ofDefault.disabled].map((list) => JSON.stringify(list))
-    ],
-    ofAll: isAlone ? undefined : JSON.stringify([global_max_inflight, several])
-  }
+  ].flatMap(([subject, limits = []]) => limits.length === 0 ? [] : [[subject, limits.map(limitFields)] as const])
+  return { total: next.runtime.global_max_inflight, pools, budgets }
 }

@@ -1,7 +1,8 @@
 /**
  * The configuration of a cluster: one encrypted document in the store, replaced as a whole by each change, together with
- * the pool's accounts and limits.
+ * the pool's accounts and limits; its revision, and how a node reaches it.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
@@ -10,25 +11,26 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { StoreShape } from "../cluster/store/Store.ts"
 import { isPersistent, StoreInvalid, StoreUnavailable } from "../cluster/store/StoreShape.ts"
-import { type Backing, fileBacking, type Superseded } from "./Backing.ts"
+import type { Backing, Superseded } from "./Backing.ts"
+import { shareRuns } from "./clock/cooperative.ts"
 import type { ConfigConflict, ConfigInvalid } from "./ConfigError.ts"
-import type { ConfigFile } from "./ConfigFile.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { parseConfig, type RawConfig, stringifyConfig } from "./json.ts"
-import type { Kept, KeptDocument } from "./keptDocument.ts"
 import { mergeConfigs } from "./merge.ts"
+import { withoutStore } from "./rawConfig.ts"
+import { makeJwtSecret } from "./secrets.ts"
+import { sharedPools } from "./sharedAccounts.ts"
 import {
   documentPlace,
   isGenuine,
+  type Kept,
+  type KeptDocument,
   proveDocument,
   readDocument,
   revisionAfter,
   type StoredDocument
-} from "./provenDocument.ts"
-import { withoutStore } from "./rawConfig.ts"
-import { makeJwtSecret } from "./secrets.ts"
-import { poolArguments } from "./sharedAccounts.ts"
+} from "./sharedDocument.ts"
 import type { Loaded } from "./sources.ts"
 
 const place = documentPlace
@@ -60,7 +62,7 @@ interface Revision {
 }
 
 /** Applies a change to the document, as `ConfigStore.update` does. */
-type Update<E> = (
+export type Update<E> = (
   f: (raw: RawConfig) => Effect.Effect<RawConfig, ConfigConflict | ConfigInvalid>
 ) => Effect.Effect<unknown, E>
 
@@ -116,6 +118,11 @@ export const loadShared = Effect.fnUntraced(function*(
   let merging: Revision | undefined
   const signals = yield* Queue.sliding<void>(1)
 
+  const provenDocument = ({ revision, text }: Revision) => {
+    const sealed = store.secrets.seal(place, text)
+    return { revision, document: sealed, proof: proveDocument(store.secrets, revision, sealed) }
+  }
+
   const write = Effect.fnUntraced(function*(
     next: Snapshot,
     before: Snapshot | undefined,
@@ -126,30 +133,17 @@ export const loadShared = Effect.fnUntraced(function*(
   ): Effect.fn.Return<string, StoreUnavailable> {
     const text = yield* stringifyConfig(withoutStore(next.raw), "compact")
     const deadline = Date.now() + store.clockOffset() + patience
-    const { budgets, choices, ofAll, ofDefault } = poolArguments(store, next.config, before?.config)
-    const sealed = store.secrets.seal(place, text)
-    const proof = proveDocument(store.secrets, own, sealed)
-    const sealedOrigin = isFirst || origin === undefined ? "" : store.secrets.seal(place, origin.text)
-    // The first document of an empty store is also its origin.
-    const [originRevision, originProof] = isFirst
-      ? [String(own), proof]
-      : origin === undefined
-      ? ["", ""]
-      : [String(origin.revision), proveDocument(store.secrets, origin.revision, sealedOrigin)]
+    const document = provenDocument({ revision: own, text })
     const [outcome = ""] = yield* store.run(
       "configure",
-      expected,
-      String(own),
-      sealed,
-      ...ofDefault,
-      String(Math.floor(deadline)),
-      originRevision,
-      sealedOrigin,
-      ofAll ?? "",
-      proof,
-      originProof,
-      choices,
-      budgets
+      JSON.stringify({
+        expected,
+        deadline: Math.floor(deadline),
+        ...document,
+        // The first document of an empty store is also its origin.
+        origin: isFirst ? document : origin && provenDocument(origin),
+        ...sharedPools(store, next.config, before?.config)
+      })
     )
     if (outcome === "ok") {
       revision = own
@@ -173,7 +167,7 @@ export const loadShared = Effect.fnUntraced(function*(
       if (replaces !== true) {
         if (!there.hasOthers) return yield* new StoreInvalid({ message: notGenuine })
         // Nodes that run know the right document, and write it.
-        yield* store.run("tell", "config 0")
+        yield* store.run("tell", "*", "config 0")
         return yield* new StoreUnavailable({ message: notGenuine })
       }
       yield* write(loaded.snapshot, undefined, there.counted, revisionAfter(there.revision, Number(there.counted)))
@@ -330,27 +324,47 @@ export const loadShared = Effect.fnUntraced(function*(
   }
 })
 
-/** Applies each edit of the file to the shared configuration: the difference from the file's previous content. */
-export const followFile = Effect.fnUntraced(function*<E extends { readonly message: string }>(
-  file: ConfigFile,
-  loaded: Loaded,
-  update: Update<E>
-) {
-  const watched = yield* fileBacking(file, loaded.version)
-  let base = withoutStore(loaded.snapshot.raw)
-  const merge = Effect.gen(function*() {
-    const edit = yield* watched.edited
-    if (Option.isNone(edit)) return
-    const edited = withoutStore(yield* parseConfig(file.path, edit.value.text))
-    yield* update((raw) => mergeConfigs(base, edited, raw))
-    watched.adopted(edit.value)
-    base = edited
-    yield* Effect.logInfo(`${file.path} was edited: the change applies to all nodes`)
-  })
-  yield* watched.edits.pipe(
-    Stream.runForEach(() =>
-      Effect.catch(merge, (error) => Effect.logWarning(`The edit is not applied: ${error.message}`))
-    ),
-    Effect.forkScoped
+/** Minimum pause between two reads of the newest revision, in milliseconds. */
+export const askingPause = 100
+
+export class SharedRevision extends Context.Service<SharedRevision, {
+  /** Waits until a revision of the shared document, or a later one, is in effect, if possible. */
+  readonly reach: (revision: number) => Effect.Effect<void>
+  /**
+   * Waits until this node has the newest shared configuration as of the call. Fails if that cannot be determined.
+   * `undefined` without a cluster.
+   */
+  readonly newest: Effect.Effect<void, StoreUnavailable> | undefined
+  /** The shared document: its revision on this node and the file that keeps it. `undefined` without a cluster. */
+  readonly shared: Pick<Shared, "revision" | "keptIn"> | undefined
+  /** False while the shared document is invalid for this node. */
+  readonly isCurrent: () => boolean
+}>()("model-gateway/config/SharedRevision") {}
+
+/** A process without a cluster has its configuration to itself. */
+const notShared: SharedRevision["Service"] = {
+  reach: () => Effect.void,
+  newest: undefined,
+  shared: undefined,
+  isCurrent: () => true
+}
+
+/** `takeEdit` applies the newest document of the store. */
+export const makeSharedRevision = Effect.fnUntraced(function*(
+  shared: Pick<Shared, "revision" | "isCurrent" | "newestRevision" | "keptIn"> | undefined,
+  takeEdit: Effect.Effect<void>
+): Effect.fn.Return<SharedRevision["Service"], never, Scope.Scope> {
+  if (shared === undefined) return notShared
+  const reach = (revision: number) => Effect.suspend(() => shared.revision() >= revision ? Effect.void : takeEdit)
+  const newest = yield* shareRuns(
+    Effect.gen(function*() {
+      const revision = yield* shared.newestRevision
+      yield* reach(revision)
+      if (shared.revision() < revision) {
+        return yield* new StoreUnavailable({ message: "The newest configuration is invalid for this node" })
+      }
+    }),
+    askingPause
   )
+  return { reach, newest, shared, isCurrent: shared.isCurrent }
 })

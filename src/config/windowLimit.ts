@@ -1,5 +1,5 @@
 /** The limit of a window: of a key, of an account or of an upstream. */
-import { parseDecimal } from "../domain/decimal.ts"
+import { parseDecimal, splitAmount } from "../domain/decimal.ts"
 import type { BudgetEntry, windowNames } from "./schema.ts"
 
 export type WindowName = (typeof windowNames)[number]
@@ -24,6 +24,15 @@ export const windowLetters: { readonly [Window in WindowName]: string } = {
   week: "w",
   month: "M"
 }
+
+/** A limit as the scripts of the store take it (`windows.lua`); -1 stands for none. */
+export const limitFields = ({ cost, requests = -1, strict = false, tokens = -1, window }: KeyLimit) => [
+  windowLetters[window],
+  requests,
+  tokens,
+  ...(cost === undefined ? [-1, 0] : splitAmount(cost)),
+  strict ? 1 : 0
+]
 
 /** Decodes a limit without its fallback. */
 export const toLimit = (

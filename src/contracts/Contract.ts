@@ -50,6 +50,9 @@ export interface RequestWords {
   readonly limitPath: (key: "maxTokens" | "maxCompletionTokens") => string
   /** The path of a sampling parameter; `name` is what most contracts call it. */
   readonly samplingPath: (key: keyof Sampling, name: string) => string
+  /** The paths of the choice among tools, and of the schema of the reply. */
+  readonly toolChoice: string
+  readonly schema: string
   /** The paths of fields that servers know by another name, by that name. */
   readonly paths: ReadonlyMap<string, string>
 }
@@ -113,11 +116,13 @@ export interface Contract {
   readonly facts: ContractFacts
   /** What becomes of each field of a client's request. */
   readonly request: Family
-  /** Writes the body for a server by its name of the model. `server` has what the driver knows of the server. */
+  /**
+   * Writes the body for a server by its name of the model. `server` has what the driver knows of the server; by default nothing is known of it.
+   */
   readonly writeRequest: (
     model: string,
     conversation: Conversation,
-    server: never,
+    server: undefined,
     isWhole: boolean
   ) => Cooperative<string>
   /** Starts to read a server's reply. Without a form it reads a recorded one. */

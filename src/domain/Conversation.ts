@@ -196,6 +196,7 @@ export interface Conversation {
   readonly serverFields: { readonly [name: string]: Json } | undefined
 }
 
+/** A part of plain text. */
 export const Text = (text: string): TextPart => ({ _tag: "Text", text, vendorFields: undefined })
 export const Reasoning = (text: string): ReasoningPart => ({ _tag: "Reasoning", text, vendorFields: undefined })
 

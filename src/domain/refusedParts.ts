@@ -15,7 +15,18 @@ export const RefusedPart = Schema.Union([
   /** The model takes one of these fields. */
   Schema.TaggedStruct("Conflict", { paths: Schema.Array(path) }),
   /** The model takes no forced call while it thinks. */
-  Schema.TaggedStruct("ForcedCall", {})
+  Schema.TaggedStruct("ForcedCall", {}),
+  /** The model takes tools or a schema of its reply, of which a request has one. */
+  Schema.TaggedStruct("ToolsOrSchema", {}),
+  /** The model takes no schema of its reply, or not of the kind that was asked for. */
+  Schema.TaggedStruct("NoSchema", {}),
+  /** The model's prompt has turns of the user and of the assistant in turn, or no turn of the system. */
+  Schema.TaggedStruct("AlternateTurns", {}),
+  Schema.TaggedStruct("NoSystem", {}),
+  /** All tools of a request have the same `strict`. */
+  Schema.TaggedStruct("MixedStrict", {}),
+  /** A text has more characters than the server takes. The path has no indices: the limit holds for all elements of a list. */
+  Schema.TaggedStruct("TooLong", { path, most: Schema.Number })
 ])
 export type RefusedPart = typeof RefusedPart.Type
 
@@ -36,6 +47,18 @@ export const aboutPart = (part: RefusedPart): string => {
       return `of ${part.paths.join(" and ")}, the first is sent`
     case "ForcedCall":
       return "a call is not forced while the model thinks"
+    case "ToolsOrSchema":
+      return "beside tools, the schema of the reply is a tool that the model has to call"
+    case "NoSchema":
+      return "the schema of the reply is a tool that the model has to call"
+    case "AlternateTurns":
+      return "turns of one role in a row are one"
+    case "NoSystem":
+      return "the system prompt is the beginning of the user's first turn"
+    case "MixedStrict":
+      return "strict is the same for all tools"
+    case "TooLong":
+      return `${part.path} has ${part.most} characters at most`
   }
 }
 
@@ -47,6 +70,8 @@ export const keyOfPart = (part: RefusedPart): string => {
       return part.path
     case "Conflict":
       return part.paths.join()
+    case "TooLong":
+      return `${part._tag} ${part.path}`
     default:
       return part._tag
   }

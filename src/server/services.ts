@@ -35,6 +35,7 @@ import { SampleFolder } from "../recordings/SampleFolder.ts"
 import { ResponsesStore } from "../styles/responses/store/ResponsesStore.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { layerReadModels } from "../upstream/readModels.ts"
+import { layerSharedRefusals } from "../upstream/sharedRefusals.ts"
 import { layerHttpClient } from "../upstream/transports/httpClient.ts"
 import type { Upstreams } from "../upstream/Upstreams.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
@@ -60,7 +61,8 @@ export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.merge(Layer.provideMerge(ResponsesStore.layerSharedCalls, ResponsesStore.layerShared)),
   Layer.merge(AdminSecrets.layerShared),
   Layer.merge(KeyLimits.layerShared),
-  Layer.merge(layerSharedNotices)
+  Layer.merge(layerSharedNotices),
+  Layer.merge(layerSharedRefusals)
 )
 
 /** What is done with a configuration, over the store that has it. */

@@ -14,7 +14,6 @@ import type { Conversation, Sampling, Thinking } from "../domain/Conversation.ts
 import type { EmbeddingsInput, EmbeddingsReply } from "../domain/Embeddings.ts"
 import type { FailureCause } from "../domain/FailureCause.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { RefusedPart } from "../domain/refusedParts.ts"
 import type { ServersModel } from "../domain/routes.ts"
 import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
@@ -22,6 +21,7 @@ import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import type { FamilyName } from "../domain/VendorFields.ts"
 import type { RequestBudget } from "./budget.ts"
 import type { RequestBody } from "./ExchangeRequest.ts"
+import type { LearnedRefusals } from "./server/LearnedRefusals.ts"
 
 /** Login data of an account, as configured; `mobile` is not normalized. */
 export interface Login {
@@ -307,8 +307,8 @@ interface AllCapabilities {
   readonly countTokens: Counts
   readonly embed: Embeds
   readonly relay: Relays
-  /** What the server has refused of requests for its models and is not sent for a while. `now`: monotonic milliseconds. */
-  readonly refusals: (now: number) => ReadonlyArray<{ readonly model: string; readonly part: RefusedPart }>
+  /** What the server has refused of requests for its models, and is not sent for a while. */
+  readonly refusals: LearnedRefusals
   /** Drivers that call no server have none. */
   readonly withProxy: GoesThrough
 }

@@ -16,6 +16,7 @@ import { makeEmbeddedDriver } from "./embedded/driver.ts"
 import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
 import { makers } from "./protocols.ts"
+import { LearnedRefusals } from "./server/LearnedRefusals.ts"
 import type { ServerOptions } from "./server/ServerOptions.ts"
 import type { Driver } from "./Upstream.ts"
 import { type Drivers, Upstreams } from "./Upstreams.ts"
@@ -29,7 +30,8 @@ const limits = ({ timeouts }: UpstreamConfig): ExchangeLimits => ({
 })
 
 /** What the driver of a server is made from. */
-const optionsOf = (config: UpstreamConfig): ServerOptions => ({
+const optionsOf = (config: UpstreamConfig, refusals: LearnedRefusals): ServerOptions => ({
+  refusals,
   baseUrl: config.base_url,
   models: config.models,
   furtherModels: furtherModels(config),
@@ -65,9 +67,9 @@ export const layer: Layer.Layer<Upstreams, never, ConfigStore | Deadlines | Exch
     const make = (upstream: UpstreamConfig): Effect.Effect<Driver> => {
       const { driver } = upstream
       if (driver !== answerer) {
-        return Effect.succeed(
-          driverWithConnection(exchanges, upstream, (over) => makers[driver](over, optionsOf(upstream)))
-        )
+        // Its accounts with a proxy of their own ask the same server.
+        const options = optionsOf(upstream, new LearnedRefusals())
+        return Effect.succeed(driverWithConnection(exchanges, upstream, (over) => makers[driver](over, options)))
       }
       return makeEmbeddedDriver({ furtherModels: furtherModels(upstream), limits: limits(upstream) }).pipe(
         Effect.provideService(Recordings, recordings),

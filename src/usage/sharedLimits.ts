@@ -15,8 +15,7 @@ import type { StoreShape } from "../cluster/store/Store.ts"
 import type { Membership, StoreUnavailable } from "../cluster/store/StoreShape.ts"
 import type { ConfigStore } from "../config/ConfigStore.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { type KeyLimit, windowLetters } from "../config/windowLimit.ts"
-import { splitAmount } from "../domain/decimal.ts"
+import { type KeyLimit, limitFields, windowLetters } from "../config/windowLimit.ts"
 import { GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { isKeyId } from "../domain/identity.ts"
 import {
@@ -102,30 +101,31 @@ interface Question {
   readonly entered: SharedReservation | undefined
 }
 
-/** A reservation, as the script takes it: its share, and that of windows with strict limits with their letters. */
-type ReservedFields = readonly [
-  key: string,
-  time: number,
-  ...share: ShareFields,
-  ...strict: [] | [letters: string, ...share: ShareFields]
-]
+/** A reservation, as the scripts take it (`windows.lua`). */
+interface StoreReservation {
+  readonly key: string
+  readonly time: number
+  readonly share: ShareFields
+  /** The letters of the windows that reserve `strict` in place of `share`. */
+  readonly letters: string
+  readonly strict: ShareFields
+}
+
+/** A request, as the scripts take it: its key, when it began, and what it reserves or has used. */
+const storeReservation = (key: string, time: number, { strict, ...plain }: Share): StoreReservation => {
+  const share = shareFields(plain)
+  return strict === undefined
+    ? { key, time, share, letters: "", strict: share }
+    : { key, time, share, letters: lettersOf(strict), strict: shareFields(strict) }
+}
 
 /** One batch; resent unchanged until the store acknowledges it. */
 interface Finished {
-  readonly id: string
+  readonly batch: string
   readonly requests: ReadonlyArray<
-    readonly [
-      ticket: string,
-      counted: 0 | 1,
-      tokens: number,
-      units: number,
-      nanos: number,
-      ...reserved: [] | ReservedFields
-    ]
+    readonly [ticket: string, counted: 0 | 1, used: ShareFields, ...reserved: [] | [StoreReservation]]
   >
-  readonly used: ReadonlyArray<
-    readonly [key: string, time: number, requests: number, tokens: number, units: number, nanos: number]
-  >
+  readonly used: ReadonlyArray<readonly [requests: number, used: StoreReservation]>
 }
 
 const lettersOf = ({ windows }: StrictShare): string => windows.map((window) => windowLetters[window]).join("")
@@ -166,27 +166,25 @@ export const makeSharedLimits = (
 
   const storeNow = () => now() + store.clockOffset()
 
-  /** The key, time and share of a reservation, as the script takes them. */
-  const reservedOf = ({ at, key, share }: SharedReservation): ReservedFields => {
-    const plain = [key, at, ...shareFields(share)] as const
-    return share.strict === undefined ? plain : [...plain, lettersOf(share.strict), ...shareFields(share.strict)]
-  }
+  const reservedOf = ({ at, key, share }: SharedReservation) => storeReservation(key, at, share)
+
+  /** Asks the script of keys. */
+  const run = (op: "admit" | "look" | "tell" | "sync", asked: unknown) => store.run("keys", op, JSON.stringify(asked))
 
   const sync = Effect.suspend((): Effect.Effect<unknown, StoreUnavailable> => {
-    const held = Array.from(open.values()).filter((one) => one.held)
-    const has = held.map((one) => [one.ticket, ...reservedOf(one)])
+    const held = Array.from(open.values()).filter((one) => one.held).map((one) => [one.ticket, reservedOf(one)])
     const known = [
       ...open.keys(),
       ...finished.map(([ticket]) => ticket),
       ...sending?.requests.map(([ticket]) => ticket) ?? []
     ]
-    const args = ["sync", JSON.stringify(has), JSON.stringify(known), String(tickets)]
-    if (olderThan === undefined) return store.run("keys", ...args, "")
+    const asked = { held, known, last: tickets }
+    if (olderThan === undefined) return run("sync", asked)
     const from = olderThan
     const lost = seen.since(from)
     const calls = Array.from(
       { length: Math.max(1, Math.ceil(lost.length / perCall)) },
-      (_, i) => store.run("keys", ...args, JSON.stringify(lost.slice(i * perCall, (i + 1) * perCall)))
+      (_, i) => run("sync", { ...asked, seen: lost.slice(i * perCall, (i + 1) * perCall) })
     )
     return Effect.tap(Effect.all(calls), () =>
       Effect.sync(() => {
@@ -207,9 +205,12 @@ export const makeSharedLimits = (
     const sums = Array.from(used).slice(0, perCall)
     for (const [id] of sums) used.delete(id)
     return {
-      id: `${prefix}${++batches}`,
+      batch: `${prefix}${++batches}`,
       requests: some,
-      used: sums.map(([, { cost, key, requests, time, tokens }]) => [key, time, requests, tokens, ...splitAmount(cost)])
+      used: sums.map(([, { cost, key, requests, time, tokens }]) => [
+        requests,
+        storeReservation(key, time, { tokens, cost, strict: undefined })
+      ])
     }
   }
 
@@ -224,19 +225,14 @@ export const makeSharedLimits = (
     Effect.gen(function*() {
       for (;;) {
         sending ??= nextBatch()
-        const { id, requests, used: sums } = sending
+        const { requests, used: sums } = sending
         const keys = Array.from(changed).slice(0, perCall)
         const held = keys.map((key) => [key, running.get(key) ?? 0])
         const expected = open.size + finished.length
         const limited = Array.from(
-          new Set([...requests.flatMap(([, , , , , key]) => key ?? []), ...sums.map(([key]) => key)])
+          new Set([...requests.flatMap(([, , , reserved]) => reserved?.key ?? []), ...sums.map(([, { key }]) => key)])
         ).filter(isLimited)
-        const [verdict, count, time, ...fields] = yield* store.run(
-          "keys",
-          "tell",
-          id,
-          ...[requests, sums, held, limited].map((list) => JSON.stringify(list))
-        )
+        const [verdict, count, time, ...fields] = yield* run("tell", { ...sending, held, limited })
         if (verdict === "quiet") {
           if (tries-- === 0) return
           yield* Effect.sleep(quietPause)
@@ -321,8 +317,8 @@ export const makeSharedLimits = (
       commit({ cost = 0n, counted, tokens }) {
         // A refused request is not open, and has nothing to commit.
         if (!open.delete(ticket)) return
-        const reserved = reservation.held ? reservedOf(reservation) : [] as const
-        finished.push([ticket, counted ? 1 : 0, tokens, ...splitAmount(cost), ...reserved])
+        const reserved = reservation.held ? [reservedOf(reservation)] as const : [] as const
+        finished.push([ticket, counted ? 1 : 0, shareFields({ tokens, cost }), ...reserved])
         flushSoon()
       }
     }
@@ -341,27 +337,15 @@ export const makeSharedLimits = (
     const { currency } = current
     // The script ends it, and it must not come back by `sync`.
     if (entered !== undefined) entered.held = false
-    const asked = checked.flatMap((limit) => [
-      windowLetters[limit.window],
-      String(limit.requests ?? ""),
-      String(limit.tokens ?? ""),
-      ...(limit.cost === undefined ? ["", ""] : splitAmount(limit.cost).map(String))
-    ])
-    const { strict } = share
-    const reserved = shareFields(share).map(String)
-    const strictly = strict === undefined ? ["", "", "", ""] : [lettersOf(strict), ...shareFields(strict).map(String)]
     return Effect.matchEffect(
-      store.run(
-        "keys",
-        "admit",
+      run("admit", {
         key,
         ticket,
-        String(most ?? ""),
-        ...reserved,
-        entered?.ticket ?? "",
-        ...strictly,
-        ...asked
-      ),
+        most,
+        entered: entered?.ticket ?? "",
+        reserved: reservedOf(reservation),
+        limits: checked.map(limitFields)
+      }),
       {
         onFailure: () => Effect.fail(new Refused(unavailable(), undefined)),
         onSuccess: ([verdict, time, ...fields]) => {
@@ -461,7 +445,7 @@ export const makeSharedLimits = (
       const some = keys.slice(from, from + perCall)
       // The reply counts what has just finished on this node.
       yield* flush(false)
-      const [, time, ...fields] = yield* Effect.mapError(store.run("keys", "look", JSON.stringify(some)), unavailable)
+      const [, time, ...fields] = yield* Effect.mapError(run("look", some), unavailable)
       for (const [i, key] of some.entries()) {
         const state = readState(Number(time), fields.slice(i * fieldsPerKey, (i + 1) * fieldsPerKey))
         found.push({ ...state, maxInFlight: maxInFlight(current, current.key_records.get(key)) })

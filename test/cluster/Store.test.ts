@@ -13,7 +13,8 @@ import { makeMovedClock } from "../support/movedClock.ts"
 import { command, connect, redisServer } from "../support/redisServer.ts"
 import { pageText } from "../support/snippets.ts"
 import { until, untilTrue } from "../support/until.ts"
-import { settledServer, storeKey, storeNode } from "./support.ts"
+import { claimOf } from "./scripts.ts"
+import { poolsPlace, settledServer, storedPool, storeKey, storeNode } from "./support.ts"
 
 describe("the address of a store", () => {
   it("is logged and shown without credentials", () => {
@@ -235,7 +236,10 @@ describe("a node of a store", () => {
       const { heard, store } = yield* storeNode(server, "one")
       const name = store.secrets.nameOf("account")
       store.membership.holds(
-        () => ({ leases: [["t1", name, 7]], tickets: [["t2", "A", 3, 60_000, 5, "chat"]] }),
+        () => ({
+          leases: [["t1", name, 7, "default"]],
+          tickets: [["t2", 3, 5, claimOf([{ pool: "default", request: "A" }])]]
+        }),
         () => ({
           leases: 1,
           tickets: 1,
@@ -254,8 +258,8 @@ describe("a node of a store", () => {
       yield* until(() => heard.filter((line) => line === "up").length === 2)
       assert.include(heard, "restored")
       assert.strictEqual(store.secrets.nameOf("account"), name)
-      const sum = yield* store.send("HMGET", "gw:{main}:sum", "in_use", "waiting", "given", "numbered")
-      assert.deepStrictEqual(sum, ["1", "1", "7", "3"])
+      assert.deepInclude(storedPool(yield* store.send("HGET", poolsPlace, "default")), { in_use: 1, waiting: 1 })
+      assert.deepStrictEqual(yield* store.send("HMGET", "gw:{main}:sum", "given", "numbered"), ["7", "3"])
     }))
 })
 
@@ -274,7 +278,7 @@ describe("a node whose subscription is refused", () => {
       yield* until(() => heard.includes("restored"))
       yield* say("ACL", "SETUSER", "default", "allchannels")
       yield* untilTrue(Effect.map(say("PUBSUB", "CHANNELS"), (channels) => String(channels).includes(":one")))
-      yield* store.run("tell", "cleaned nothing")
+      yield* store.run("tell", "*", "cleaned nothing")
       yield* until(() => heard.includes("cleaned nothing"))
       operator.destroy()
     }))

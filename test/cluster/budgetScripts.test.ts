@@ -1,12 +1,14 @@
 /** The scripts of budgets against a plain list of what was used, over generated interleavings of several nodes. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { sharesArgument, usedArgument } from "../../src/accounts/shared/poolScripts.ts"
+import { sharesArgument, usedFields } from "../../src/accounts/shared/poolScripts.ts"
 import { scripts } from "../../src/cluster/store/scripts.ts"
-import { limitFields } from "../../src/config/sharedAccounts.ts"
+import type { SharedPools } from "../../src/config/sharedAccounts.ts"
+import { limitFields } from "../../src/config/windowLimit.ts"
+import type { Used } from "../../src/usage/Admission.ts"
 import { budgetCase, compareBudgets } from "../accounts/budgetModel.ts"
 import { runs } from "../support/effort.ts"
-import { nodes, ScriptNodes } from "./scripts.ts"
+import { claimOf, configOf, endOf, nodes, poolOf, ScriptNodes } from "./scripts.ts"
 
 let cluster: ScriptNodes
 
@@ -15,33 +17,13 @@ beforeAll(async () => {
 })
 afterAll(() => cluster.stop())
 
-/** The pools `default`, which is off, and `u` with the accounts `a0` and `a1` of 100 slots. */
-const configure = (budgets: ReadonlyArray<unknown>) =>
+/** The pool `u` with the accounts `a0` and `a1` of 100 slots. */
+const configure = (budgets: SharedPools["budgets"]) =>
   cluster.run(
     scripts.configure,
     "one",
-    "0",
-    "1",
-    "document",
-    "1",
-    "0",
-    "0",
-    "1",
-    "0",
-    "[]",
-    "[]",
-    "[]",
-    "9".repeat(15),
-    "",
-    "",
-    JSON.stringify([-1, [["default", 0], ["u", 1, 100, 100, 100, 1, 0, [], ["a0", "a1"], []]]]),
-    "",
-    "",
-    "",
-    JSON.stringify(budgets)
+    configOf(1, { pools: [poolOf("u", ["a0", "a1"], { per: 100, global: 100, queue: 100 })], total: 200, budgets })
   )
-
-const noReport = Array.from({ length: 8 }, () => "")
 
 describe("the scripts of budgets", () => {
   it("let exactly those tries that fit, on whatever node, and count each once", async () => {
@@ -59,8 +41,9 @@ describe("the scripts of budgets", () => {
             cluster.now = now
             const ticket = String(++tickets)
             const node = nodes[tickets % nodes.length]!
-            const choice = ["order", 0, [["u", `P:a${account}`, sharesArgument(share)]], []]
-            const ask = () => cluster.run(scripts.acquire, node, ticket, "", "0", "", "chat", JSON.stringify(choice))
+            const target = { pool: "u", request: `P:a${account}`, share: sharesArgument(share) }
+            const claim = JSON.stringify(claimOf([target], { patience: 0 }))
+            const ask = () => cluster.run(scripts.acquire, node, ticket, claim)
             const reply = await ask()
             const [verdict, ...grant] = reply
             if (verdict === "refused") {
@@ -70,11 +53,11 @@ describe("the scripts of budgets", () => {
             assert.strictEqual(verdict, "granted")
             // A repeated ticket gets the same result, and counts once.
             assert.deepStrictEqual(await ask(), reply)
-            const release = (now: number, ...used: ReadonlyArray<string>) => {
+            const release = (now: number, used?: Used) => {
               cluster.now = now
-              return cluster.run(scripts.release, node, ticket, "0", ...noReport, ...used)
+              return cluster.run(scripts.release, node, ticket, endOf({ used: used && usedFields(used) }))
             }
-            const over = grant[11] ?? ""
+            const over = grant[10] ?? ""
             if (over !== "") {
               await release(now)
               return over.startsWith("u") ? "upstream" : "account"
@@ -82,10 +65,10 @@ describe("the scripts of budgets", () => {
             running.add(ticket)
             return async (now, used) => {
               running.delete(ticket)
-              const first = await release(now, usedArgument(used))
+              const first = await release(now, used)
               assert.strictEqual(first[0], "granted")
               // A repeated report changes nothing.
-              await release(now, usedArgument({ counted: true, tokens: 1_000, cost: undefined }))
+              await release(now, { counted: true, tokens: 1_000, cost: undefined })
             }
           }
         })

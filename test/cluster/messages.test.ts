@@ -27,21 +27,16 @@ describe("a message of the store", () => {
       epoch: "0",
       token: "0",
       cleaning: "0",
-      revision: 3
-    }
-    assert.deepStrictEqual(read("grant t1  4 0 0 0 3"), grant)
-    const several: MessageOf<"grant"> = {
-      ...grant,
-      account: "a",
-      pool: "gpu",
+      revision: 3,
+      pool: "default",
       coolings: "0",
-      probes: "1",
-      skipped: "default,other",
-      quota: "5h,",
-      over: "a60000",
-      memory: "m"
+      probes: "0",
+      quota: "",
+      over: ""
     }
-    assert.deepStrictEqual(read("grant t1 a 4 0 0 0 3 gpu 0 1 default,other 5h, a60000 m later"), several)
+    assert.deepStrictEqual(read("grant t1  4 0 0 0 3 default 0 0  "), grant)
+    const full = { ...grant, account: "a", pool: "gpu", probes: "1", quota: "5h,", over: "a60000", memory: "m" }
+    assert.deepStrictEqual(read("grant t1 a 4 0 0 0 3 gpu 0 1 5h, a60000 m later"), full)
   })
 
   it("does not exist in another form, of another kind, or of a kind that only the node itself can notice", () => {
@@ -52,7 +47,8 @@ describe("a message of the store", () => {
       "config",
       "config soon",
       "grant t1",
-      "grant t1 a four 0 0 0 3",
+      "grant t1 a four 0 0 0 3 gpu 0 0  ",
+      "grant t1 a 4 0 0 0 3",
       "refuse t1 Full never",
       "mark ended-logins tomorrow name",
       "answer id node many",
@@ -68,7 +64,9 @@ describe("a message of the store", () => {
     Effect.gen(function*() {
       const server = yield* settledServer
       const [one, two] = [yield* storeNode(server, "one"), yield* storeNode(server, "two")]
-      for (const line of ["lost", "config soon", "hello there", "cleaned nothing"]) yield* one.store.run("tell", line)
+      for (const line of ["lost", "config soon", "hello there", "cleaned nothing"]) {
+        yield* one.store.run("tell", "*", line)
+      }
       yield* until(() => two.heard.includes("cleaned nothing"))
       assert.isTrue(two.store.isUp())
       assert.notIncludeMembers(two.heard, ["lost", "config soon", "config NaN", "hello there"])

@@ -24,25 +24,23 @@ if op == 'reset' then
   place(pool_of(account), account)
 end
 if op == 'look' then
+  local p = by_name['default']
   local draining = {}
-  for _, used_account in ipairs(call('HKEYS', K .. 'use')) do
-    if not is_member(default, used_account) then draining[#draining + 1] = used_account end
+  for _, used_account in ipairs(call('HKEYS', p.k .. 'use')) do
+    if not is_member(p, used_account) then draining[#draining + 1] = used_account end
   end
-  return { int(default.in_use), int(default.waiting), int(call('ZCARD', K .. 'spare')), table.concat(draining, ' ') }
+  return { int(p.in_use), int(p.waiting), int(call('ZCARD', p.k .. 'spare')), table.concat(draining, ' ') }
 end
 -- Of all pools: slots in use and waiters; then each pool: name, slots in use, waiters, accounts with a free slot, whether it is
 -- skipped and until when, and the leases that the nodes hold of it.
 if op == 'pools' then
   local held = {}
-  local leases = 0
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
-    leases = leases + call('HLEN', K .. 'leases:' .. node)
-    for _, lease in ipairs(call('HVALS', K .. 'held:' .. node)) do
+    for _, lease in ipairs(call('HVALS', K .. 'leases:' .. node)) do
       local name = string.match(lease, '(%S+)$')
       held[name] = (held[name] or 0) + 1
     end
   end
-  held.default = leases
   reply = { int(all_in_use()), int(call('ZCARD', K .. 'queue')) }
   for _, p in ipairs(pools) do
     local facts = {

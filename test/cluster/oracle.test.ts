@@ -24,12 +24,20 @@ import {
   patience
 } from "../accounts/interleavings.ts"
 import { runs } from "../support/effort.ts"
-import { grantsOf, leaseRequestText, nodes, type Outcome, refusalsOf, ScriptNodes } from "./scripts.ts"
+import {
+  claimOf,
+  configOf,
+  endOf,
+  grantsOf,
+  leaseRequestText,
+  nodes,
+  type Outcome,
+  poolOf,
+  refusalsOf,
+  ScriptNodes
+} from "./scripts.ts"
 
 let cluster: ScriptNodes
-
-const choicesOf = (keys: ReadonlyArray<string>, { choose, ranks }: Choosing) =>
-  JSON.stringify({ default: [choose, keys.map((key) => [ranks[key]!.priority, ranks[key]!.weight])] })
 
 /** The scripts with the pool's interface. Every call returns the outcomes that it caused, in order. */
 class SharedPool {
@@ -45,8 +53,8 @@ class SharedPool {
   async request(id: number, leaseRequest: LeaseRequest): Promise<ReadonlyArray<Outcome>> {
     const node = nodes[id % nodes.length]!
     this.owners.set(id, node)
-    const ask = () =>
-      cluster.run(scripts.acquire, node, String(id), leaseRequestText(leaseRequest), String(patience), "", "chat")
+    const claim = claimOf([{ pool: "default", request: leaseRequestText(leaseRequest) }], { patience })
+    const ask = () => cluster.run(scripts.acquire, node, String(id), JSON.stringify(claim))
     const reply = await ask()
     if (reply[0] === "waiting") {
       // A repeated ticket gets the same result.
@@ -61,27 +69,23 @@ class SharedPool {
   }
 
   async close(id: number) {
-    await cluster.run(scripts.release, this.owners.get(id)!, String(id), "0", "", "", "", "", "", "", "", "")
+    await cluster.run(scripts.release, this.owners.get(id)!, String(id), endOf({}))
     return cluster.told()
   }
 
   async configure(keys: ReadonlyArray<string>, limits: Limits, disabled: ReadonlyArray<string>, choosing?: Choosing) {
-    const { direct, global, perAccount, queue } = limits
-    const expected = String(this.revision++)
-    const bounds = [perAccount, global, queue, direct].map(String)
-    await cluster.run(
-      scripts.configure,
-      "one",
-      expected,
-      String(this.revision),
-      "document",
-      ...bounds,
-      "0",
-      "[]",
-      JSON.stringify(keys),
-      JSON.stringify(disabled),
-      ...(choosing === undefined ? [] : ["999999999", "", "", "", "", "", choicesOf(keys, choosing)])
-    )
+    const { direct, global, perAccount: per, queue } = limits
+    const { choose, ranks } = choosing ?? { choose: "rotate" as const, ranks: {} }
+    const pool = poolOf("default", keys, {
+      per,
+      global,
+      queue,
+      direct,
+      disabled,
+      choose,
+      ranks: choosing === undefined ? [] : keys.map((key) => [ranks[key]!.priority, ranks[key]!.weight] as const)
+    })
+    await cluster.run(scripts.configure, "one", configOf(++this.revision, { pools: [pool], total: 999 }))
     return cluster.told()
   }
 }

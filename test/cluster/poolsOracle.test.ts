@@ -14,7 +14,18 @@ import { further, patience } from "../accounts/interleavings.ts"
 import type { NaiveConfig, NaiveRequest } from "../accounts/naivePools.ts"
 import { asked, configured, keys, limit, names, toConfig } from "../accounts/poolsInterleavings.ts"
 import { runs } from "../support/effort.ts"
-import { grantsOf, leaseRequestText, nodes, type Outcome, refusalsOf, ScriptNodes } from "./scripts.ts"
+import {
+  claimOf,
+  configOf,
+  endOf,
+  grantsOf,
+  leaseRequestText,
+  nodes,
+  type Outcome,
+  poolOf,
+  refusalsOf,
+  ScriptNodes
+} from "./scripts.ts"
 
 /** What a request saw of its upstream. */
 interface Seen {
@@ -104,47 +115,18 @@ class SharedPools {
   #revision = 0
 
   async configure(pools: ReadonlyMap<string, NaiveConfig>, limit: number) {
-    const own = pools.get("default")
-    const { direct, global, perAccount, queue } = own?.limits ?? { direct: 1, global: 0, perAccount: 1, queue: 0 }
-    const isAlone = pools.size === 1 && own?.enabled === true
-    const several = Array.from(pools, ([name, { disabled, enabled, keys, limits }]) => {
-      const isEnabled = enabled ? 1 : 0
-      return name === "default"
-        ? [name, isEnabled]
-        : [
-          name,
-          isEnabled,
-          limits.perAccount,
-          limits.global,
-          limits.queue,
-          limits.direct,
-          0,
-          [],
-          keys,
-          disabled
-        ]
+    const all = Array.from(pools, ([name, { disabled, enabled, keys, limits }]) => {
+      const { direct, global, perAccount: per, queue } = limits
+      return poolOf(name, keys, { enabled, per, global, queue, direct, disabled })
     })
-    await cluster.run(
-      scripts.configure,
-      "one",
-      String(this.#revision++),
-      String(this.#revision),
-      "document",
-      ...[perAccount, global, queue, direct].map(String),
-      "0",
-      "[]",
-      JSON.stringify(own?.keys ?? []),
-      JSON.stringify(own?.disabled ?? []),
-      ...isAlone ? [] : ["999999999", "", "", JSON.stringify([limit, several])]
-    )
+    await cluster.run(scripts.configure, "one", configOf(++this.#revision, { pools: all, total: limit }))
     return cluster.told()
   }
 
   async request(id: number, { hold, pools, spread, leaseRequest }: NaiveRequest): Promise<ReadonlyArray<Outcome>> {
-    const text = leaseRequestText(leaseRequest)
-    const choice = [spread, hold ? 1 : 0, pools.map((name) => [name, text]), []]
-    const args = pools.join() === "default" && id % 2 === 0 ? [] : [JSON.stringify(choice)]
-    const ask = () => cluster.run(scripts.acquire, nodeOf(id), String(id), text, String(patience), "", "chat", ...args)
+    const request = leaseRequestText(leaseRequest)
+    const claim = claimOf(pools.map((pool) => ({ pool, request })), { spread, holds: hold, patience })
+    const ask = () => cluster.run(scripts.acquire, nodeOf(id), String(id), JSON.stringify(claim))
     const reply = await ask()
     // A repeated ticket gets the same result.
     if (reply[0] !== "refused") assert.deepStrictEqual(await ask(), reply)
@@ -158,21 +140,21 @@ class SharedPools {
 
   /** The lease of a ticket as its node knows it. */
   async lease(id: number) {
-    const node = nodeOf(id)
-    const held = await cluster.send("HMGET", `gw:{main}:leases:${node}`, String(id))
-    const named = await cluster.send("HMGET", `gw:{main}:held:${node}`, String(id))
-    const isHeld = [held[0], named[0]].filter((lease) => lease !== "null" && lease !== undefined)
-    assert.isAtMost(isHeld.length, 1)
-    const [fence, account = "", pool = "default"] = isHeld[0]?.split(" ") ?? []
-    return fence === undefined ? undefined : [account, Number(fence), pool] as const
+    const [held] = await cluster.send("HMGET", `gw:{main}:leases:${nodeOf(id)}`, String(id))
+    if (held === undefined || held === "null") return undefined
+    const [fence, account, pool] = held.split(" ")
+    return [account, Number(fence), pool] as const
   }
 
   async close(id: number, { random, retryAfter, verdict }: Seen, coolings: number) {
-    const about = verdict === ""
-      ? []
-      : [verdict, String(coolings), requestOf(id), String(retryAfter ?? ""), String(jitter * random)]
-    const none = ["", "", "", "", "", "", "", ""]
-    await cluster.run(scripts.release, nodeOf(id), String(id), "0", ...none, ...about)
+    const upstream = verdict === "" ? undefined : {
+      verdict,
+      coolings: String(coolings),
+      request: requestOf(id),
+      retry: retryAfter,
+      random: jitter * random
+    }
+    await cluster.run(scripts.release, nodeOf(id), String(id), endOf({ upstream }))
     return cluster.told()
   }
 }
@@ -245,7 +227,7 @@ class Oracle {
 
   configure(pools: ReadonlyMap<string, NaiveConfig>, limit: number): void {
     this.config = pools
-    this.limit = pools.size === 1 && pools.get("default")?.enabled === true ? Number.POSITIVE_INFINITY : limit
+    this.limit = limit
     // A new configuration settles the budgets before it serves anybody.
     this.#apply(0)
     for (const pool of this.pools.configured()) {
@@ -260,7 +242,7 @@ class Oracle {
     }
     this.#forgetCoolings()
     // A single upstream is never skipped.
-    if (this.limit === Number.POSITIVE_INFINITY) this.cooling("default").succeeded()
+    if (this.isAlone()) { for (const name of pools.keys()) this.cooling(name).succeeded() }
   }
 
   #apply(limit: number): void {
@@ -278,7 +260,7 @@ class Oracle {
   }
 
   isAlone(): boolean {
-    return this.limit === Number.POSITIVE_INFINITY
+    return this.config.size === 1
   }
 
   close(id: number): void {
@@ -294,9 +276,7 @@ class Oracle {
 
   #forgetCoolings(): void {
     for (const name of names) {
-      // `default` is never forgotten.
-      const isGone = !this.config.has(name) && ![...this.pools.leaving].includes(name) && name !== "default"
-      if (isGone) this.#coolings.delete(name)
+      if (!this.config.has(name) && ![...this.pools.leaving].includes(name)) this.#coolings.delete(name)
     }
   }
 
@@ -441,7 +421,7 @@ const compare = async (first: ReadonlyMap<string, NaiveConfig>, firstLimit: numb
         for (const id of own.live.filter((id) => nodeOf(id) === op.node)) {
           const lease = await shared.lease(id)
           if (lease !== undefined) leases.push([String(id), ...lease])
-          else tickets.push([String(id), "A", 1 + id, patience, 0, "chat"])
+          else tickets.push([String(id), 1 + id, 0, claimOf([{ pool: "default", request: "A" }], { patience })])
         }
         await cluster.attach(op.node, "0", leases, tickets)
         actual = await cluster.told()
@@ -461,15 +441,15 @@ const compare = async (first: ReadonlyMap<string, NaiveConfig>, firstLimit: numb
       return [`${name} ${facts.join(" ")} configured`]
     })
     assert.sameMembers(each.filter((one) => one.endsWith("configured")), expected, op._tag)
-    const leaving = each.filter((one) => one.endsWith("leaving") && !one.startsWith("default 0 0"))
+    const leaving = each.filter((one) => one.endsWith("leaving"))
     assert.sameMembers(leaving.map((one) => one.split(" ")[0]), [...own.pools.leaving], op._tag)
   }
   for (const id of own.live) await shared.close(id, { verdict: "", retryAfter: undefined, random: 0 }, 0)
   await shared.configure(new Map(), 1)
   const [inUse, waiters, ...left] = (await cluster.oracle("pools")).reply
-  assert.deepStrictEqual([inUse, waiters, left.length], ["0", "0", 1])
+  assert.deepStrictEqual([inUse, waiters, left.length], ["0", "0", 0])
   const keysLeft = await cluster.send("KEYS", "gw:{main}:*")
-  const own_keys = /^gw:\{main\}:(?:pool:|held:|several|line:|lines|queue|pins|use|home|tickets:|leases:)/
+  const own_keys = /^gw:\{main\}:(?:pool:|queue|home|tickets:|leases:)/
   assert.deepStrictEqual(keysLeft.filter((key) => own_keys.test(key)), [])
 }
 

@@ -6,7 +6,7 @@ import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } fr
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
-import { keptName } from "../../src/config/keptDocument.ts"
+import { keptName } from "../../src/config/sharedDocument.ts"
 import { freePort } from "../support/redisServer.ts"
 import { service } from "../support/service.ts"
 import { pageText, snippetsOf } from "../support/snippets.ts"

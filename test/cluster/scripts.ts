@@ -5,7 +5,10 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { readFileSync } from "node:fs"
 import type { LeaseRequest } from "../../src/accounts/PoolState.ts"
+import { type LeaseEnd, nothingSeen } from "../../src/accounts/shared/poolScripts.ts"
 import { poolScript, type Script, scripts } from "../../src/cluster/store/scripts.ts"
+import type { ClaimTarget, StoreClaim } from "../../src/cluster/store/StoreShape.ts"
+import type { SharedPool, SharedPools } from "../../src/config/sharedAccounts.ts"
 import { connect, listOf, type RedisClient, redisServer } from "../support/redisServer.ts"
 
 /** Single operations of the scripts. */
@@ -27,6 +30,60 @@ export const leaseRequestText = (leaseRequest: LeaseRequest): string => {
   if (leaseRequest._tag === "Pinned") return `P:${leaseRequest.key}`
   return leaseRequest.avoid.size === 0 ? "A" : `A:${[...leaseRequest.avoid].sort().join(",")}`
 }
+
+/** A request with targets, as the scripts take it. */
+export const claimOf = (
+  targets: ReadonlyArray<Omit<ClaimTarget, "share"> & Partial<ClaimTarget>>,
+  facts: Partial<StoreClaim> = {}
+): StoreClaim => ({
+  style: "chat",
+  patience: 60_000,
+  targets: targets.map((target) => ({ share: undefined, ...target })),
+  spread: "order",
+  holds: false,
+  fallback: [],
+  sticky: "",
+  stays: false,
+  prefers: [],
+  thread: "",
+  ...facts
+})
+
+/** The end of a lease at a node that can delete sessions, as `release` takes it. */
+export const endOf = (facts: Partial<LeaseEnd>): string => JSON.stringify({ ...nothingSeen, cleans: true, ...facts })
+
+/** A pool as `configure` takes it. */
+export const poolOf = (name: string, accounts: ReadonlyArray<string>, facts: Partial<SharedPool> = {}): SharedPool => ({
+  name,
+  enabled: true,
+  per: 1,
+  global: 1,
+  queue: 9,
+  direct: 0,
+  resets: false,
+  accounts,
+  renewed: [],
+  disabled: [],
+  choose: "rotate",
+  ranks: [],
+  ...facts
+})
+
+/** The argument of `configure` for a document that replaces the revision before. */
+export const configOf = (
+  revision: number,
+  facts: Partial<SharedPools> & { readonly expected?: string }
+): string =>
+  JSON.stringify({
+    expected: String(revision - 1),
+    revision,
+    deadline: Number.MAX_SAFE_INTEGER,
+    document: "document",
+    proof: "",
+    total: 99,
+    budgets: [],
+    ...facts
+  })
 
 export class ScriptNodes {
   now = 0

@@ -7,14 +7,14 @@ import { json, type OpenAiServer, startOpenAiServer, streamed } from "../support
 import { command, listOf } from "../support/redisServer.ts"
 import { untilHolds, untilValue } from "../support/until.ts"
 import { type Cluster, type ClusterNode, startCluster, untilIdle, untilQueueAt, untilReady } from "./cluster.ts"
+import { poolsPlace, storedPool } from "./support.ts"
 
 const smart = { model: "smart" }
 
 /** Places in the queues of both upstreams, as the store counts them. */
-const placesOf = async (cluster: Cluster): Promise<ReadonlyArray<string>> => {
-  const client = await cluster.client()
-  const counts = ["sum", "pool:gpu:sum"].map((key) => listOf(client, "HMGET", `gw:{main}:${key}`, "waiting"))
-  return (await Promise.all(counts)).flat()
+const placesOf = async (cluster: Cluster): Promise<ReadonlyArray<unknown>> => {
+  const pools = await listOf(await cluster.client(), "HMGET", poolsPlace, "default", "gpu")
+  return pools.map((pool) => storedPool(pool)["waiting"])
 }
 
 describe("two nodes over two upstreams", () => {
@@ -113,12 +113,12 @@ describe("two nodes over two upstreams", () => {
     await untilQueueAt(one, { in_use: 2, waiting: 1 })
     const behind = chat(one.url, "!say behind", smart)
     await untilQueueAt(one, { in_use: 2, waiting: 2 })
-    assert.deepStrictEqual(await placesOf(cluster), ["2", "2"])
+    assert.deepStrictEqual(await placesOf(cluster), [2, 2])
 
     await other.kill()
     await lost
     await untilQueueAt(one, { in_use: 2, waiting: 1 })
-    assert.deepStrictEqual(await placesOf(cluster), ["1", "1"])
+    assert.deepStrictEqual(await placesOf(cluster), [1, 1])
     streams[1]!.abort()
     assert.strictEqual(textOf(await behind), "behind")
     streams[0]!.abort()
@@ -126,7 +126,16 @@ describe("two nodes over two upstreams", () => {
     await gpu.until((requests) => requests.every(({ outcome }) => outcome !== "open"))
     await untilIdle(cluster)
     const client = await cluster.client()
-    for (const key of ["several", "pool:gpu:several", "pool:gpu:lines", "pool:gpu:use", "several:n2", "held:n2"]) {
+    for (
+      const key of [
+        "pool:default:several",
+        "pool:gpu:several",
+        "pool:gpu:lines",
+        "pool:gpu:use",
+        "tickets:n2",
+        "leases:n2"
+      ]
+    ) {
       assert.strictEqual(await command(client, "EXISTS", `gw:{main}:${key}`), 0, key)
     }
   })

@@ -1,13 +1,11 @@
 /** Claims in several pools, in a store that loses its data. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { scripts } from "../../src/cluster/store/scripts.ts"
-import { ScriptNodes } from "./scripts.ts"
+import { claimOf, configOf, endOf, poolOf, ScriptNodes } from "./scripts.ts"
 
-/** Limits, accounts and deadline of a configuration. */
-const ofDefault = ["1", "1", "9", "1", "0", "[]", "[\"a\"]", "[]", "999999999", "", ""]
-const none = ["", "", "", "", "", "", "", ""]
-const atBoth = JSON.stringify(["order", 0, [["gpu", "A"], ["default", "A"]], []])
-const atGpu = JSON.stringify(["order", 0, [["gpu", "A"]], []])
+const [gpu, other] = [{ pool: "gpu", request: "A" }, { pool: "default", request: "A" }]
+const atBoth = claimOf([gpu, other])
+const atGpu = claimOf([gpu])
 
 describe("claims in several pools", () => {
   let cluster: ScriptNodes
@@ -21,15 +19,11 @@ describe("claims in several pools", () => {
     cluster.run(
       scripts.configure,
       "one",
-      expected,
-      String(++revision),
-      "document",
-      ...ofDefault,
-      JSON.stringify([9, [["default", 1], ["gpu", 1, 1, 1, 9, 0, 0, [], ["g"], []]]])
+      configOf(++revision, { expected, total: 9, pools: [poolOf("default", ["a"]), poolOf("gpu", ["g"])] })
     )
-  const acquire = async (node: string, ticket: string, choice: string) =>
-    (await cluster.run(scripts.acquire, node, ticket, "", "60000", "", "chat", choice)).slice(0, 2)
-  const release = (node: string, ticket: string) => cluster.run(scripts.release, node, ticket, "0", ...none)
+  const acquire = async (node: string, ticket: string, claim: unknown) =>
+    (await cluster.run(scripts.acquire, node, ticket, JSON.stringify(claim))).slice(0, 2)
+  const release = (node: string, ticket: string) => cluster.run(scripts.release, node, ticket, endOf({}))
   /** Slots in use and waiters, of all pools. */
   const claims = async () => (await cluster.oracle("pools")).reply.slice(0, 2)
 
@@ -46,7 +40,7 @@ describe("claims in several pools", () => {
     await cluster.send("FLUSHALL")
     await cluster.attach("one", "0", [["1", "g", 1, "gpu"]], [])
     // The accounts of a pool are restored after its claims.
-    await cluster.attach("two", "0", [["2", "a", 2]], [["3", "", 1, 60_000, 5, "chat", JSON.parse(atBoth)]])
+    await cluster.attach("two", "0", [["2", "a", 2, "default"]], [["3", 1, 5, atBoth]])
     await cluster.attach("three", "0", [], [])
     assert.deepStrictEqual(await acquire("three", "4", atGpu), ["waiting", "2"])
     await configure("")

@@ -173,6 +173,26 @@ const run = (
   ...args: ReadonlyArray<string>
 ) => client.sendCommand(["EVAL", scripts[script].lua, "0", String(time), name, name, ...args]) as Promise<Array<string>>
 
+/** Asks for a request of the first key with what it reserves. Returns the verdict. */
+const admitAt = async (
+  time: number,
+  name: string,
+  ticket: number,
+  reserved: Readonly<Record<string, unknown>>,
+  limits: ReadonlyArray<unknown>
+) => {
+  const key = ids[0]!
+  const asked = { key, ticket: `t.${ticket}`, entered: "", reserved: { key, ...reserved }, limits }
+  return (await run(time, "keys", name, "admit", JSON.stringify(asked)))[0]
+}
+
+/** Ends a request that has used tokens. */
+const endAt = (time: number, name: string, ticket: number, tokens: number) => {
+  const requests = [[`t.${ticket}`, 1, [tokens, 0, 0]]]
+  const asked = { batch: `b${ticket}`, requests, used: [], held: [], limited: [] }
+  return run(time, "keys", name, "tell", JSON.stringify(asked))
+}
+
 const interleave = async (beginning: string, acts: ReadonlyArray<Act>, config: ConfigStore["Service"]) => {
   let now = Date.parse(beginning)
   const under = new Set<Promise<unknown>>()
@@ -455,43 +475,9 @@ describe("the limits of keys over two nodes", () => {
     await run(noon, "attach", "n1", "0", "e", "e", "test", "0", "[]", "[]")
     await client.sendCommand(["ZADD", "gw:{main}:nodes", "inf", "n1"])
     let tickets = 0
-    const admit = async (time: number) =>
-      (await run(
-        time,
-        "keys",
-        "n1",
-        "admit",
-        ids[0]!,
-        `t.${++tickets}`,
-        "",
-        "10",
-        "0",
-        "0",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "d",
-        "2",
-        "",
-        "",
-        ""
-      ))[
-        0
-      ]
-    const end = (time: number, ticket: number, tokens: number) =>
-      run(
-        time,
-        "keys",
-        "n1",
-        "tell",
-        `b${ticket}`,
-        JSON.stringify([[`t.${ticket}`, 1, tokens, 0, 0]]),
-        "[]",
-        "[]",
-        "[]"
-      )
+    const admit = (time: number) =>
+      admitAt(time, "n1", ++tickets, { share: [10, 0, 0], letters: "", strict: [10, 0, 0] }, [["d", 2, -1, -1, 0, 0]])
+    const end = (time: number, ticket: number, tokens: number) => endAt(time, "n1", ticket, tokens)
     assert.deepStrictEqual([await admit(noon), await admit(noon), await admit(noon)], ["ok", "ok", "refused"])
     for (const jump of [day, 2 * day, -day, 500 * day]) {
       assert.strictEqual(await admit(noon + jump), "ok")
@@ -515,10 +501,9 @@ describe("the limits of keys over two nodes", () => {
       await run(noon, "attach", name, "0", "e", "e", "test", "0", "[]", "[]")
       await client.sendCommand(["ZADD", "gw:{main}:nodes", "inf", name])
     }
-    const share = ["2", "0", "0", "", "dw", "30", "0", "0"]
-    const asked = ["d", "", "100", "", "", "h", "", "1000", "", ""]
-    const admit = async (name: string, ticket: number) =>
-      (await run(noon, "keys", name, "admit", ids[0]!, `t.${ticket}`, "", ...share, ...asked))[0]
+    const reserved = { share: [2, 0, 0], letters: "dw", strict: [30, 0, 0] }
+    const limits = [["d", -1, 100, -1, 0, 1], ["h", -1, 1_000, -1, 0, 0]]
+    const admit = (name: string, ticket: number) => admitAt(noon, name, ticket, reserved, limits)
     const verdicts = await Promise.all(Array.from({ length: 30 }, (_, i) => admit(i % 2 === 0 ? "n1" : "n2", i)))
     assert.strictEqual(verdicts.filter((verdict) => verdict === "ok").length, 3)
     const used = async () => {
@@ -527,8 +512,7 @@ describe("the limits of keys over two nodes", () => {
     }
     assert.deepStrictEqual(await used(), ["6", "6", "90", "90", "6"])
     for (const [i, verdict] of verdicts.entries()) {
-      const ended = JSON.stringify([[`t.${i}`, 1, 5, 0, 0]])
-      if (verdict === "ok") await run(noon, "keys", i % 2 === 0 ? "n1" : "n2", "tell", `b${i}`, ended, "[]", "[]", "[]")
+      if (verdict === "ok") await endAt(noon, i % 2 === 0 ? "n1" : "n2", i, 5)
     }
     assert.deepStrictEqual(await used(), ["15", "15", "15", "15", "15"])
   })

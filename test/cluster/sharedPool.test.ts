@@ -180,7 +180,7 @@ describe("a pool that two nodes share", () => {
       works = true
       // The probe is due at once.
       const name = one.store.secrets.nameOf(first.lease.account?.key ?? "")
-      yield* one.store.send("ZADD", "gw:{main}:untried", "1", name)
+      yield* one.store.send("ZADD", "gw:{main}:pool:default:untried", "1", name)
       const again = other.pool.describe([first.lease.account?.identifier ?? ""])
       yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
       assert.isAbove(server.port, 0)
@@ -205,7 +205,7 @@ describe("a pool that two nodes share", () => {
         Effect.map(Store, (store): Store["Service"] => ({
           ...store,
           run: (name, ...args) =>
-            name === "report" && args[2] === "try" && lost++ === 0
+            name === "report" && args[1]?.includes("\"since\":\"try\"") === true && lost++ === 0
               ? Effect.fail(new StoreUnavailable({ message: "lost" }))
               : store.run(name, ...args)
         }))
@@ -215,7 +215,12 @@ describe("a pool that two nodes share", () => {
       assert.isTrue(Exit.isFailure(yield* Effect.exit(first.lease.credential.token)))
       yield* first.free
       works = true
-      yield* one.store.send("ZADD", "gw:{main}:untried", "1", one.store.secrets.nameOf(first.lease.account?.key ?? ""))
+      yield* one.store.send(
+        "ZADD",
+        "gw:{main}:pool:default:untried",
+        "1",
+        one.store.secrets.nameOf(first.lease.account?.key ?? "")
+      )
       const again = one.pool.describe([first.lease.account?.identifier ?? ""])
       yield* untilTrue(Effect.map(again, ([facts]) => facts?.health === "ready"))
       assert.strictEqual(lost, 2)
@@ -238,7 +243,7 @@ describe("a pool that two nodes share", () => {
       // A due or running probe may end at any moment.
       yield* one.store.send(
         "ZADD",
-        "gw:{main}:untried",
+        "gw:{main}:pool:default:untried",
         "inf",
         one.store.secrets.nameOf(first.lease.account?.key ?? "")
       )

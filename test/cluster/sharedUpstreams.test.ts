@@ -9,12 +9,13 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import type { PlacementRequest } from "../../src/accounts/Accounts.ts"
 import type { UpstreamActivity } from "../../src/accounts/UpstreamActivity.ts"
+import type { Store } from "../../src/cluster/store/Store.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
 import { anywhere, ask, errorOf, hold, makeDriver, managed } from "../accounts/support.ts"
 import { untilTrue } from "../support/until.ts"
 import { idle, poolNode } from "./poolNode.ts"
-import { settledServer, storeLayer } from "./support.ts"
+import { poolsPlace, settledServer, storedPool, storeLayer } from "./support.ts"
 
 /** A server that needs no key. */
 const keyless: Driver = {
@@ -52,6 +53,12 @@ const waitingAt = (pool: UpstreamActivity["Service"], expected: Readonly<Record<
   untilTrue(
     Effect.map(pool.upstreams, (facts) => facts.every(({ name, waiting }) => waiting === (expected[name] ?? waiting)))
   )
+
+/** Ends the time of a cooling in the store. */
+const endCooling = Effect.fnUntraced(function*(store: Store["Service"], pool: string) {
+  const cooled = storedPool(yield* store.send("HGET", poolsPlace, pool))
+  yield* store.send("HSET", poolsPlace, pool, JSON.stringify({ ...cooled, till: 1 }))
+})
 
 describe("two upstreams that two nodes share", () => {
   it.live("serve the first target with a free slot, and a request that waits at both by the slot that frees first", () =>
@@ -110,7 +117,7 @@ describe("two upstreams that two nodes share", () => {
       const alone = yield* hold(other.pool, managed(), onlyGpu)
       assert.strictEqual(alone.lease.upstream, "gpu")
       // Its time is over.
-      yield* one.store.send("HSET", "gw:{main}:pool:gpu:sum", "till", "1")
+      yield* endCooling(one.store, "gpu")
       const probe = yield* hold(other.pool, managed(), both)
       const meanwhile = yield* hold(one.pool, managed(), both)
       assert.deepStrictEqual([probe.lease.upstream, meanwhile.lease.upstream], ["gpu", "hosted"])
@@ -131,7 +138,7 @@ describe("two upstreams that two nodes share", () => {
       yield* failed.lease.report("none", 600, "connection")
       yield* failed.free
       yield* untilTrue(Effect.map(gpuAt(gone.pool), (gpu) => gpu?.state === "cooled" && gpu.in_use === 0))
-      yield* one.store.send("HSET", "gw:{main}:pool:gpu:sum", "till", "1")
+      yield* endCooling(one.store, "gpu")
       const probe = yield* Effect.forkChild(
         Effect.scoped(Effect.andThen(gone.pool.lease(managed(), both), Effect.never))
       )

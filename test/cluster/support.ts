@@ -48,6 +48,10 @@ export const storeNode = Effect.fnUntraced(
   }
 )
 
+/** The place of the pools in a store, and what it has of one. */
+export const poolsPlace = "gw:{main}:pools"
+export const storedPool = (text: unknown) => JSON.parse(String(text)) as Readonly<Record<string, unknown>>
+
 /** The commands that the server received while an effect ran: sender, command and arguments. */
 export const sentDuring = Effect.fnUntraced(function*<A, E>(server: RedisServer, effect: Effect.Effect<A, E>) {
   const lines: Array<string> = []

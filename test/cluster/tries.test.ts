@@ -6,8 +6,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { readFileSync } from "node:fs"
+import { accountReport, type LeaseEnd } from "../../src/accounts/shared/poolScripts.ts"
 import { poolScript, type Script, scripts } from "../../src/cluster/store/scripts.ts"
 import { connect, type RedisClient, redisServer } from "../support/redisServer.ts"
+import { claimOf, configOf, endOf, poolOf } from "./scripts.ts"
 
 const oracle = poolScript("oracle", readFileSync(new URL("./oracle.lua", import.meta.url), "utf8"))
 
@@ -22,22 +24,13 @@ describe("an account in a cluster", () => {
     return (reply as ReadonlyArray<unknown>).map(String)
   }
   const attach = (node: string, starts = "1") => run(scripts.attach, node, starts, "e", "e", "test", "0", "[]", "[]")
-  const configure = (disabled: ReadonlyArray<string>, node = "one", perAccount = "1") =>
+  const configure = (disabled: ReadonlyArray<string>, node = "one", per = 1) =>
     run(
       scripts.configure,
       node,
-      String(revision++),
-      String(revision),
-      "document",
-      perAccount,
-      "2",
-      "1",
-      "1",
-      "0",
-      "[]",
-      JSON.stringify(["a"]),
-      JSON.stringify(disabled)
+      configOf(++revision, { pools: [poolOf("default", ["a"], { per, global: 2, disabled })] })
     )
+  const anyAccount = JSON.stringify(claimOf([{ pool: "default", request: "A" }]))
   /** The probes assigned to a node that has received so many lines. */
   const triesAt = async (node: string, heard: number) =>
     (await run(scripts.beat, node, String(heard), "up", "0")).filter((line) => line.startsWith("due "))
@@ -89,28 +82,28 @@ describe("an account in a cluster", () => {
 
   it("with sessions to delete is not assigned to a node that cannot delete them", async () => {
     await run(oracle, "one", "restore", "a")
-    await configure([], "one", "2")
+    await configure([], "one", 2)
     const ask = async (ticket: string) => {
-      const [outcome] = await run(scripts.acquire, "one", ticket, "A", "1000", "", "chat")
+      const [outcome] = await run(scripts.acquire, "one", ticket, anyAccount)
       assert.strictEqual(outcome, "granted")
     }
     /** The outcome, and the account whose sessions this node must delete. */
-    const release = async (ticket: string, unclean: string) =>
-      (await run(scripts.release, "one", ticket, unclean, "", "", "", "", "", "", "", "")).slice(0, 2)
+    const release = async (ticket: string, facts: Partial<LeaseEnd>) =>
+      (await run(scripts.release, "one", ticket, endOf(facts))).slice(0, 2)
     await ask("used")
     await ask("left")
-    assert.deepStrictEqual(await release("used", "1"), ["granted", ""])
+    assert.deepStrictEqual(await release("used", { unclean: true }), ["granted", ""])
     // The caller disconnected before the lease.
-    assert.deepStrictEqual(await release("left", ""), ["granted", ""])
+    assert.deepStrictEqual(await release("left", { cleans: false }), ["granted", ""])
     await ask("next")
-    assert.deepStrictEqual(await release("next", "0"), ["granted", "a"])
+    assert.deepStrictEqual(await release("next", {}), ["granted", "a"])
   })
 
   it("with sessions to delete stays assigned to its node after a lost reply", async () => {
     await run(oracle, "one", "restore", "a")
-    assert.strictEqual((await run(scripts.acquire, "one", "used", "A", "1000", "", "chat"))[0], "granted")
-    const release = async () =>
-      (await run(scripts.release, "one", "used", "1", "a", "0", "ok", "", "", "", "", "")).slice(0, 2)
+    assert.strictEqual((await run(scripts.acquire, "one", "used", anyAccount))[0], "granted")
+    const seen = accountReport("a", "0", { health: undefined, retryAfter: undefined }, 0)
+    const release = async () => (await run(scripts.release, "one", "used", endOf({ seen, unclean: true }))).slice(0, 2)
     assert.deepStrictEqual(await release(), ["granted", "a"])
     assert.deepStrictEqual(await release(), ["unknown", "a"])
     await run(scripts.cleaned, "one", "a")

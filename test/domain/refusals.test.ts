@@ -11,6 +11,7 @@ const value = (path: string, ...allowed: ReadonlyArray<string>): RefusedPart => 
 })
 const most = (most: number): RefusedPart => ({ _tag: "TooLarge", most })
 const over = (window: number, prompt: number): RefusedPart => ({ _tag: "OverWindow", window, prompt })
+const long = (path: string, most: number): RefusedPart => ({ _tag: "TooLong", path, most })
 const forced: RefusedPart = { _tag: "ForcedCall" }
 
 const thinkingConfig = "generationConfig.thinkingConfig"
@@ -198,6 +199,86 @@ const rows: ReadonlyArray<
   ],
   ["Anthropic, of a forced call", "Thinking may not be enabled when tool_choice forces tool use.", [forced]],
   ["Moonshot, of a forced call", "tool_choice 'specified' is incompatible with thinking enabled", [forced]],
+  ...[
+    ["Groq", "json mode cannot be combined with tool/function calling"],
+    ["Groq, of a form", "'response_format` json_object cannot be combined with tool/function calling"],
+    ["Gemini", "Function calling with a response mime type: 'application/json' is unsupported"],
+    ["Gemini, of a tool", "Tool use with a response mime type: 'application/json' is unsupported"],
+    [
+      "Gemini, of a forced call",
+      "Forced function calling (ANY mode) with a response mime type: 'application/json' is unsupported"
+    ],
+    [
+      "Vertex",
+      "For controlled generation of only function calls (forced function calling), please set 'tool_config.function_calling_config.mode' field to ANY instead of populating 'response_mime_type' and 'response_schema' fields."
+    ],
+    ["Cerebras", "\"tools\" is incompatible with \"response_format\""],
+    ["Fireworks", "You cannot specify response format and function call at the same time"],
+    ["llama.cpp", "Cannot use custom grammar constraints with tools."],
+    ["vLLM", "You can only use one kind of structured outputs constraint but multiple are specified"]
+  ].map(([server = "", message = ""]) =>
+    [`${server}, of tools beside a schema`, message, [{ _tag: "ToolsOrSchema" }]] as const
+  ),
+  [
+    "LiteLLM, of a model",
+    "litellm.UnsupportedParamsError: gpt-5 models (including gpt-5-codex) don't support temperature=0.5. Only temperature=1 is supported.",
+    [field("temperature")],
+    "None"
+  ],
+  [
+    "LiteLLM, of another server's words",
+    "litellm.BadRequestError: BedrockException - {\"message\":\"The model returned the following errors: temperature: Extra inputs are not permitted\"}. Received Model Group=m",
+    [field("temperature")]
+  ],
+  ["Moonshot, of a value", "invalid temperature: only 1 is allowed for this model", [field("temperature")]],
+  ["LM Studio, of a forced call", "Invalid tool_choice type: 'object'. Supported string values: none, auto, required", [
+    forced
+  ]],
+  ["vLLM, of a forced call", "tool_choice = \"required\" is not supported!", [forced]],
+  ["DeepSeek, of a schema", "This response_format type is unavailable now", [{ _tag: "NoSchema" }]],
+  ["LM Studio, of an object", "'response_format.type' must be 'json_schema' or 'text'", [{ _tag: "NoSchema" }]],
+  ["Groq, of a schema", "This model does not support response format `json_schema`. See supported models", [
+    { _tag: "NoSchema" }
+  ]],
+  [
+    "Bedrock, of a schema",
+    "The model returned the following errors: output_config.format: Extra inputs are not permitted",
+    [field("output_config.format"), { _tag: "NoSchema" }]
+  ],
+  ["vLLM, of turns", "Conversation roles must alternate user/assistant/user/assistant/...", [{
+    _tag: "AlternateTurns"
+  }]],
+  ["llama.cpp, of turns", "After the optional system message, conversation roles must alternate user/assistant", [
+    { _tag: "AlternateTurns" }
+  ]],
+  ["vLLM, of a system turn", "System role not supported", [{ _tag: "NoSystem" }]],
+  [
+    "Cerebras, of strict tools",
+    "Tools with mixed values for 'strict' are not allowed. Please set all tools to 'strict: true' or 'strict: false'",
+    [{ _tag: "MixedStrict" }]
+  ],
+  [
+    "Bedrock, of strict tools",
+    "The model returned the following errors: tools.0.custom.strict: Extra inputs are not permitted",
+    [field("tools.0.custom.strict")]
+  ],
+  [
+    "OpenAI, of a name",
+    "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64, but got a string with length 95 instead.",
+    [long("tools.function.name", 64)],
+    "tools[0].function.name"
+  ],
+  [
+    "OpenAI, of an id",
+    "Invalid 'messages[3].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 46 instead.",
+    [long("messages.tool_calls.id", 40)]
+  ],
+  ["Anthropic, of a name", "tools.0.custom.name: String should have at most 64 characters", [
+    long("tools.custom.name", 64)
+  ]],
+  ["Mistral, of an id", "Tool call id was call_0fypS1hVX but must be a-z, A-Z, 0-9, with a length of 9.", [
+    long("messages.tool_calls.id", 9)
+  ]],
   [
     "a prompt that is too long",
     "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4900 in the messages, 100 in the completion).",
@@ -212,6 +293,19 @@ describe("the refusal of a server", () => {
       error: { message, type: "invalid_request_error", ...(param === undefined ? {} : { param }) }
     })
     assert.deepStrictEqual(facts.refused ?? [], parts)
+  })
+
+  it.each([
+    ["in JSON", {
+      error: { message: "Unsupported parameter: 'top_k' is not supported with this model.", param: "top_k" }
+    }],
+    ["of a server without an error object", { message: "top_k: Extra inputs are not permitted" }],
+    ["in words", "top_k: Extra inputs are not permitted"]
+  ])("is read from what a server repeats of another one: %s", (_, said) => {
+    const raw = typeof said === "string" ? said : JSON.stringify(said)
+    const facts = errorFacts({ error: { message: "Provider returned error", code: 400, metadata: { raw } } })
+    assert.deepStrictEqual(facts.refused, [field("top_k")])
+    assert.include(facts.message, "top_k")
   })
 
   it("says so by the details of FastAPI", () => {

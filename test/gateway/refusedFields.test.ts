@@ -1,6 +1,7 @@
 /** A server refuses in plain words what the gateway has written: the request is made once more without it, and the words are remembered. */
 import { afterEach, assert, describe, it } from "@effect/vitest"
 import type { RawConfig } from "../../src/config/json.ts"
+import { formatTimestamp } from "../../src/domain/time.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { chunk as generated, streamed as generatedStream } from "../support/generateServer.ts"
 import { streamedMessage, textBlock } from "../support/messagesServer.ts"
@@ -14,7 +15,7 @@ import {
   streamed
 } from "../support/openaiServer.ts"
 import { said } from "../support/responsesServer.ts"
-import type { StyleName } from "../support/styleClients.ts"
+import { type Ask, type Got, styleClients, type StyleName, styleNames } from "../support/styleClients.ts"
 
 let server: OpenAiServer
 let gateway: RunningGateway
@@ -88,6 +89,8 @@ const ask = async (style: StyleName, fields: object, stream = false) => {
   const { ignored } = await record.json() as { readonly ignored: ReadonlyArray<string> }
   return { status: response.status, ignored: response.headers.get("x-gateway-ignored"), record: ignored, text }
 }
+
+const askPlain = ask
 
 const sent = () => server.requests.map(({ body }) => body)
 
@@ -243,7 +246,12 @@ describe("what the gateway wrote and a server refuses", () => {
     const { upstreams: [shown] } = await response.json() as {
       readonly upstreams: ReadonlyArray<{ readonly refusals: unknown }>
     }
-    assert.deepStrictEqual(shown?.refusals, [{ model: "upstream-chat", effect: "the limit of output is 8192 at most" }])
+    assert.deepStrictEqual(shown?.refusals, [{
+      model: "upstream-chat",
+      effect: "the limit of output is 8192 at most",
+      words: "valid range of max_tokens is [1, 8192]",
+      until: formatTimestamp(clock.currentTimeMillisUnsafe() + 3_600_000)
+    }])
   })
 
   it("is tried again after an hour, and at another model", async () => {
@@ -369,9 +377,283 @@ describe("the meaning of a request", () => {
       tool_choice: "required"
     })
     assert.strictEqual(status, 200, text)
-    assert.strictEqual(ignored, "sent.tool_choice")
+    assert.strictEqual(ignored, "tool_choice")
     assert.lengthOf(server.requests, 2)
     const { messages } = sent()[1] as { readonly messages: ReadonlyArray<object> }
     assert.lengthOf(messages, 2)
+  })
+})
+
+const city = { type: "object", properties: { city: { type: "string" } }, required: ["city"] } as const
+const weather = { name: "weather", description: "The weather", parameters: city }
+
+/** A declared tool, by its name in both contracts. */
+const declared = ({ tools }: Body): ReadonlyArray<{ readonly name: string; readonly parameters: unknown }> =>
+  (tools as ReadonlyArray<Record<string, unknown>> ?? []).flatMap(({ function: one, functionDeclarations: all }) =>
+    (all ?? [one]) as ReadonlyArray<{ readonly name: string; readonly parameters: unknown }>
+  )
+
+/** Servers that take tools or a schema, by their words. `calls` answers with calls of tools. */
+const eitherServers = {
+  openai: {
+    message: "json mode cannot be combined with tool/function calling",
+    hasSchema: ({ response_format }: Body) => response_format !== undefined,
+    isForced: ({ tool_choice }: Body) => tool_choice === "required",
+    calls: (...names: ReadonlyArray<string>): Answer =>
+      streamed(
+        { content: "Let me see." },
+        ...names.flatMap((name, index) => [
+          { tool_calls: [{ index, id: `c${index}`, type: "function", function: { name, arguments: "{\"city\":" } }] },
+          { tool_calls: [{ index, function: { arguments: "\"Paris\"}" } }] }
+        ])
+      )
+  },
+  generate: {
+    message: "Function calling with a response mime type: 'application/json' is unsupported",
+    hasSchema: ({ generationConfig }: Body) => JSON.stringify(generationConfig ?? {}).includes("application/json"),
+    isForced: ({ toolConfig }: Body) => JSON.stringify(toolConfig ?? {}).includes("ANY"),
+    calls: (...names: ReadonlyArray<string>): Answer =>
+      generatedStream(
+        generated(names.map((name) => ({ functionCall: { name, args: { city: "Paris" } } })), { finishReason: "STOP" })
+      )
+  }
+}
+
+describe("a server that takes tools or a schema", () => {
+  const startEither = async (driver: keyof typeof eitherServers, answers: (names: ReadonlyArray<string>) => Answer) => {
+    const { hasSchema, message } = eitherServers[driver]
+    await start(driver, () => undefined)
+    server.answer(({ body }) =>
+      hasSchema(body) && declared(body).length > 0
+        ? json(400, { error: { message, type: "invalid_request_error" } })
+        : answers(declared(body).map(({ name }) => name))
+    )
+  }
+  const ways = (["openai", "generate"] as const).flatMap((driver) =>
+    styleNames.flatMap((style) =>
+      // A client of the server's own contract gets the refusal, except in the contract that servers know in part.
+      driver === "generate" && style === "generate" ? [] : [{ driver, style }]
+    )
+  )
+  const got = async (style: StyleName, ask: Ask, way: "whole" | "streamed") => {
+    const reply = await styleClients(gateway.url)[style][way](ask)
+    assert.strictEqual(reply._tag, "Got", JSON.stringify(reply))
+    return (reply as Got).blocks
+  }
+  const text = { _tag: "Text", text: "{\"city\":\"Paris\"}" } as const
+  const ask: Ask = { content: "Which city?", tools: [weather], schema: city }
+
+  it.each(ways)("gets the schema as a tool, whose call is the reply: $style to $driver", async ({ driver, style }) => {
+    const { calls, hasSchema, isForced } = eitherServers[driver]
+    await startEither(driver, (names) => calls(names.at(-1)!))
+    for (const way of ["whole", "streamed", "streamed"] as const) {
+      assert.deepStrictEqual(await got(style, ask, way), [text])
+    }
+    // The first request twice, the others once.
+    assert.lengthOf(server.requests, 4)
+    for (const body of sent().slice(1)) {
+      assert.deepStrictEqual(declared(body).map(({ name }) => name), ["weather", "reply"])
+      assert.isTrue(isForced(body))
+      assert.isFalse(hasSchema(body))
+    }
+  })
+
+  it.each(ways)("may call a tool of the client: $style to $driver", async ({ driver, style }) => {
+    const { calls } = eitherServers[driver]
+    await startEither(driver, ([name]) => calls(name!))
+    for (const way of ["whole", "streamed"] as const) {
+      assert.deepStrictEqual(await got(style, ask, way), [
+        { _tag: "Call", name: "weather", arguments: { city: "Paris" } }
+      ])
+    }
+  })
+
+  it("gets a tool of another name where the client has one of that name, and one reply alone", async () => {
+    await startEither("openai", (names) => eitherServers.openai.calls(names.at(-1)!, names.at(-1)!))
+    assert.deepStrictEqual(await got("messages", { ...ask, tools: [{ ...weather, name: "reply" }] }, "streamed"), [
+      text
+    ])
+    assert.deepStrictEqual(declared(sent()[1]!).map(({ name }) => name), ["reply", "reply_2"])
+  })
+
+  it("keeps the text of a model that calls nothing", async () => {
+    await startEither("openai", () => streamed({ content: "No." }, { content: " Never." }))
+    for (const way of ["whole", "streamed"] as const) {
+      assert.deepStrictEqual(await got("messages", ask, way), [{ _tag: "Text", text: "No. Never." }])
+    }
+  })
+
+  it("names the schema in the header and in the record", async () => {
+    await startEither("openai", (names) => eitherServers.openai.calls(names.at(-1)!))
+    const { ignored, record } = await askPlain("chat", {
+      tools: [{ type: "function", function: weather }],
+      response_format: { type: "json_schema", json_schema: { name: "reply", schema: city } }
+    })
+    assert.deepStrictEqual([ignored, record], ["response_format", ["response_format"]])
+  })
+
+  it("answers a client that asks for something else than an object in its words", async () => {
+    await startEither("openai", () => streamed({ content: "[]" }))
+    const reply = await styleClients(gateway.url).chat.whole({ ...ask, schema: { type: "array", items: city } })
+    assert.strictEqual(reply._tag, "Failed")
+    assert.include(JSON.stringify(reply), eitherServers.openai.message)
+    assert.lengthOf(server.requests, 1)
+  })
+})
+
+describe("names and ids that are longer than a server takes", () => {
+  const name = `weather_${"of_the_place_".repeat(4)}`
+  const id = "call_0fypS1hVXAbCdEf"
+  const messages = [
+    { role: "user", content: "Which city?" },
+    { role: "assistant", content: null, tool_calls: [{ id, type: "function", function: { name, arguments: "{}" } }] },
+    { role: "tool", tool_call_id: id, content: "Rain" }
+  ]
+  const turns = [
+    { role: "user", content: "Which city?" },
+    { role: "assistant", content: [{ type: "tool_use", id, name, input: {} }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "Rain" }] }
+  ]
+  type Sent = ReadonlyArray<{
+    readonly tool_calls?: ReadonlyArray<{ readonly id: string; readonly function: { readonly name: string } }>
+    readonly tool_call_id?: string
+  }>
+
+  it.each(
+    [
+      ["chat", { messages, tools: [{ type: "function", function: { ...weather, name } }] }],
+      ["messages", { messages: turns, tools: [{ name, input_schema: city }] }]
+    ] as const
+  )("are shortened alike in every place, and come back in the reply: %s", async (style, fields) => {
+    await start("openai", () => undefined)
+    server.answer(({ body }) => {
+      const sentName = declared(body)[0]!.name
+      const sentId = (body["messages"] as Sent)[1]!.tool_calls![0]!.id
+      return sentName.length > 40
+        ? json(400, {
+          error: {
+            message:
+              `Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 40, but got a string with length ${sentName.length} instead.`,
+            param: "tools[0].function.name"
+          }
+        })
+        : !/^[a-zA-Z0-9]{9}$/.test(sentId)
+        ? json(400, {
+          object: "error",
+          message: `Tool call id was ${sentId} but must be a-z, A-Z, 0-9, with a length of 9.`
+        })
+        : streamed({
+          tool_calls: [{ index: 0, id: "123456789", type: "function", function: { name: sentName, arguments: "{}" } }]
+        })
+    })
+    for (const stream of [false, true]) {
+      const { ignored, status, text } = await ask(style, fields, stream)
+      assert.strictEqual(status, 200, text)
+      assert.include(text, `"${name}"`)
+      assert.isNull(ignored)
+    }
+    // Three times and once.
+    assert.lengthOf(server.requests, 4)
+    const [, call, result] = sent().at(-1)!["messages"] as Sent
+    assert.strictEqual(result!.tool_call_id, call!.tool_calls![0]!.id)
+    assert.strictEqual(call!.tool_calls![0]!.function.name, declared(sent().at(-1)!)[0]!.name)
+  })
+})
+
+describe("tools with a promise of strict arguments", () => {
+  const tools = [
+    { type: "function", function: { ...weather, strict: true } },
+    { type: "function", function: { ...weather, name: "rain", strict: undefined } }
+  ]
+
+  it("lose it before a server that has none, and are named", async () => {
+    await start(
+      "messages",
+      ({ tools = [] }) =>
+        JSON.stringify(tools).includes("strict")
+          ? "The model returned the following errors: tools.0.custom.strict: Extra inputs are not permitted"
+          : undefined
+    )
+    for (const stream of [false, true]) {
+      assert.deepInclude(await ask("chat", { tools }, stream), { status: 200, ignored: "sent.tools.strict" })
+    }
+    assert.lengthOf(server.requests, 3)
+  })
+
+  it("have one answer for all tools before a server that takes no others", async () => {
+    await start(
+      "openai",
+      (body) =>
+        new Set(declared(body).map((tool) => Reflect.get(tool, "strict"))).size > 1
+          ? "Tools with mixed values for 'strict' are not allowed. Please set all tools to 'strict: true' or 'strict: false'"
+          : undefined,
+      422
+    )
+    const own = tools.map(({ function: tool }) => ({ type: "function", ...tool }))
+    assert.deepInclude(await ask("responses", { tools: own }), { status: 200, ignored: "sent.tools.strict" })
+    assert.lengthOf(server.requests, 2)
+  })
+})
+
+describe("a server without schemas", () => {
+  it.each(
+    [
+      ["a schema", "openai", "This response_format type is unavailable now", "response_format"],
+      ["a schema of messages", "messages", "output_config.format: Extra inputs are not permitted", "output_config"]
+    ] as const
+  )("gets a tool that the model has to call: %s", async (_, driver, message, field) => {
+    await start(driver, () => undefined)
+    const input = { city: "Paris" }
+    server.answer(({ body }) =>
+      body[field] !== undefined
+        ? json(400, { error: { message, type: "invalid_request_error" } })
+        : driver === "openai"
+        ? eitherServers.openai.calls("reply")
+        : streamedMessage([{ type: "tool_use", id: "toolu_1", name: "reply", input }])
+    )
+    for (const way of ["whole", "streamed"] as const) {
+      const reply = await styleClients(gateway.url).responses[way]({ content: "Which city?", schema: city })
+      assert.deepStrictEqual((reply as Got).blocks, [{ _tag: "Text", text: JSON.stringify(input) }])
+    }
+    assert.lengthOf(server.requests, 3)
+    assert.include(JSON.stringify(sent().at(-1)?.["tool_choice"]), "reply")
+  })
+})
+
+describe("a model whose prompt takes turns by a template", () => {
+  type Turns = ReadonlyArray<{ readonly role: string; readonly content: string }>
+  const hasTwo = (turns: Turns) => turns.some(({ role }, i) => role === turns[i - 1]?.role)
+
+  it.each(
+    [
+      ["chat", {
+        messages: [{ role: "system", content: "Rules" }, { role: "user", content: "a" }, { role: "user", content: "b" }]
+      }],
+      ["messages", { system: "Rules", messages: [{ role: "user", content: "a" }, { role: "user", content: "b" }] }],
+      ["responses", {
+        instructions: "Rules",
+        input: [{ role: "user", content: "a" }, { role: "developer", content: "b" }]
+      }]
+    ] as const
+  )("gets one turn for those in a row, and the system prompt in it: %s", async (style, fields) => {
+    await start(
+      "openai",
+      ({ messages }) =>
+        hasTwo((messages as Turns).map((turn) => turn.role === "system" ? { ...turn, role: "user" } : turn))
+          ? (messages as Turns)[0]!.role === "system" && !hasTwo(messages as Turns)
+            ? "System role not supported"
+            : "Conversation roles must alternate user/assistant/user/assistant/..."
+          : undefined
+    )
+    for (const stream of [false, true]) {
+      const { ignored, status, text } = await ask(style, fields, stream)
+      assert.strictEqual(status, 200, text)
+      assert.strictEqual(ignored, "sent.system")
+    }
+    const [turn, ...others] = sent().at(-1)!["messages"] as Turns
+    assert.deepStrictEqual(others, [])
+    assert.match(JSON.stringify(turn), /"user".*Rules.*a.*b/)
+    // Each refusal once, and the second request once.
+    assert.lengthOf(server.requests, style === "responses" ? 3 : 4)
   })
 })

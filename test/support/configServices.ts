@@ -7,7 +7,7 @@ import { type ConfigServices, ConfigStore } from "../../src/config/ConfigStore.t
 import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import { LastingEncryption } from "../../src/config/LastingEncryption.ts"
-import { SharedRevision } from "../../src/config/SharedRevision.ts"
+import { SharedRevision } from "../../src/config/sharedConfig.ts"
 
 /** A configuration with its own transfers, even where an effect with one provides another one. */
 export const withTransfer = <E, R>(layer: Layer.Layer<ConfigServices, E, R>) =>

@@ -417,6 +417,32 @@ describe("several upstreams elsewhere at the console", () => {
     await page.getByText("This does not exist, or no longer.").waitFor()
   })
 
+  it("what a server refuses is on the page of its upstream, with its words", async () => {
+    const message = "Unsupported parameter: 'temperature' is not supported with this model."
+    second.answer(({ body }) =>
+      body["temperature"] === undefined ? streamed({ content: "Hi" }) : json(400, { error: { message } })
+    )
+    await start(several(), "upstreams/hosted")
+    const facts = page.getByRole("definition")
+    await facts.getByText("● Ready").waitFor()
+    assert.strictEqual(await facts.getByText("temperature").count(), 0)
+    const response = await fetch(`${gateway.url}/v1/messages`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${businessKey}` },
+      body: JSON.stringify({
+        model: "only",
+        max_tokens: 9,
+        temperature: 0.5,
+        messages: [{ role: "user", content: "Hello" }]
+      })
+    })
+    assert.strictEqual(response.status, 200, await response.text())
+    await page.reload()
+    await facts.getByText("qwen3: temperature is not sent").waitFor()
+    await facts.getByText(/^“Unsupported parameter: 'temperature'” · until /).waitFor()
+    assert.deepStrictEqual(await findings(page), [])
+  })
+
   it("usage is grouped by upstream and by target", async () => {
     first.answer(() => json(500, { error: { message: "broken" } }))
     second.answer(() => streamed({ content: "Hello" }))

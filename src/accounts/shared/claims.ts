@@ -16,13 +16,12 @@ import * as Schedule from "effect/Schedule"
 import { randomBytes } from "node:crypto"
 import { type MessageOf, messageOf, type StoreEvent } from "../../cluster/store/messages.ts"
 import type { Store } from "../../cluster/store/Store.ts"
-import { type Choice, type Holdings, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
+import { type Holdings, type StoreClaim, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
-import { isUnnamed, upstreamNamed } from "../../domain/upstreamNames.ts"
 import type { Stickiness } from "../Lease.ts"
 import type { Refusal } from "../PoolState.ts"
 import type { Over } from "./pastLimits.ts"
-import { noVerdict } from "./poolScripts.ts"
+import { type LeaseEnd, nothingSeen } from "./poolScripts.ts"
 
 /** A slot that the store has granted. */
 export interface Grant {
@@ -41,12 +40,10 @@ export interface Grant {
   readonly revision: number
   /** The pool of the slot. */
   readonly pool: string
-  /** The coolings of the pool's upstream before the grant; `undefined` while `default` is the only pool. */
-  readonly coolings: string | undefined
+  /** The coolings of the pool's upstream before the grant. */
+  readonly coolings: string
   /** Whether the lease probes the upstream, which others skip meanwhile. */
   readonly probes: boolean
-  /** The other pools that are skipped. */
-  readonly skipped: ReadonlyArray<string>
   /** The windows of the account's quota (`Quotas.received`); empty without any. */
   readonly quota: string
   /** The lease's account or upstream has too little budget left, and has reserved nothing. */
@@ -58,32 +55,10 @@ export interface Grant {
 /** Why there is no grant. */
 export type NoGrant = Refusal | StoreUnavailable
 
-/** A pool that may serve a claim, and the request there as the scripts take it (`pool.lua`). */
-export interface ClaimTarget {
-  readonly pool: string
-  readonly request: string
-  /** What the request may use of budgets there (`budgets.lua`); absent without budgets. */
-  readonly share: ReadonlyArray<number> | undefined
-}
-
 /** What a claim asks for. */
-export interface Claim {
-  /** In order of preference, each pool once. */
-  readonly targets: ReadonlyArray<ClaimTarget>
-  /** The targets to ask for if those are refused immediately; empty for none. */
-  readonly fallback: ReadonlyArray<ClaimTarget>
-  readonly spread: "order" | "even"
+export interface Claim extends Omit<StoreClaim, "holds"> {
   /** Milliseconds that the claim waits at its first target alone while that one is full. */
   readonly hold: number
-  /** Milliseconds that the claim may wait. */
-  readonly patience: number
-  readonly style: string
-  /** The conversation that prefers the account which answered it last. */
-  readonly sticky: Stickiness | undefined
-  /** The accounts that the request prefers before that one, in order: their pools, names, and `1` if the target is preferred too. */
-  readonly prefers: ReadonlyArray<readonly [pool: string, account: string, prefersTarget: "0" | "1"]>
-  /** The conversation whose last turn may have left something; empty for none. */
-  readonly memory: string
   /** Whether a pool still serves the claim, by the configuration in effect. */
   readonly isServed: (pool: string) => boolean
 }
@@ -127,80 +102,26 @@ const refusalOf = ({ left, reason }: MessageOf<"refuse">, now: number): Refusal 
   }
 }
 
-const grantOf = (message: MessageOf<"grant">): Grant => {
-  const {
-    account,
-    cleaning,
-    epoch,
-    fence,
-    probes,
-    memory = "",
-    over = "",
-    quota = "",
-    revision,
-    skipped = "",
-    ticket,
-    token
-  } = message
-  const { coolings, pool } = message.pool === "" ? {} : message
-  return {
-    ticket,
-    account,
-    fence,
-    epoch,
-    token,
-    cleaning: cleaning === "1",
-    revision,
-    pool: upstreamNamed(pool),
-    coolings,
-    probes: probes === "1",
-    skipped: skipped === "" ? [] : skipped.split(","),
-    quota,
-    over: over === ""
-      ? undefined
-      : { _tag: "Over", seconds: Number(over.slice(1)) / 1_000, isOfUpstream: over.startsWith("u") },
-    memory
-  }
-}
+const grantOf = ({ _tag, cleaning, memory = "", over, probes, ...same }: MessageOf<"grant">): Grant => ({
+  ...same,
+  cleaning: cleaning === "1",
+  probes: probes === "1",
+  over: over === ""
+    ? undefined
+    : { _tag: "Over", seconds: Number(over.slice(1)) / 1_000, isOfUpstream: over.startsWith("u") },
+  memory
+})
 
-/** The request of a claim for `default` alone and without budgets; `undefined` for other ones. */
-const requestOfDefault = (targets: ReadonlyArray<ClaimTarget>): string | undefined => {
-  const [only, ...others] = targets
-  return only !== undefined && isUnnamed(only.pool) && others.length === 0 && only.share === undefined
-    ? only.request
-    : undefined
-}
-
-/** What the scripts take of a claim that names pools. */
-const choiceOf = ({ fallback, spread, targets }: Claim, holds: boolean): Choice => {
-  const pairs = (targets: ReadonlyArray<ClaimTarget>) =>
-    targets.map(({ pool, request, share }) =>
-      share === undefined ? [pool, request] as const : [pool, request, share] as const
-    )
-  return [spread, holds ? 1 : 0, pairs(targets), pairs(fallback)]
-}
-
-/** The arguments of `acquire` after the ticket. */
-const acquireArguments = (claim: Claim): ReadonlyArray<string> => {
-  const { fallback, hold, patience, style, targets } = claim
-  const most = String(Math.round(patience))
-  const request = requestOfDefault(targets)
-  const other = fallback.length === 0 ? "" : requestOfDefault(fallback)
-  const args = request === undefined || other === undefined
-    ? ["", most, "", style, JSON.stringify(choiceOf(claim, hold > 0))]
-    : [request, most, other, style]
-  const { memory, prefers, sticky } = claim
-  const isSticky = sticky?.isContinued === true
-  if (!isSticky && prefers.length === 0 && memory === "") return args
-  return [
-    ...args,
-    ...(args.length === 4 ? [""] : []),
-    isSticky ? sticky.keys.join(" ") : "",
-    isSticky && sticky.prefersTarget ? "1" : "",
-    ...(prefers.length === 0 && memory === "" ? [] : [prefers.map((each) => each.join(" ")).join(" ")]),
-    ...(memory === "" ? [] : [memory])
-  ]
-}
+/** A claim as the scripts take it. */
+const storeClaim = (
+  { hold: _hold, isServed: _isServed, ...same }: Claim,
+  patience: number,
+  holds: boolean
+): StoreClaim => ({
+  ...same,
+  patience: Math.round(patience),
+  holds
+})
 
 /** Makes the claims of a node. `now` is a monotonic clock in milliseconds. */
 export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], now: () => number) {
@@ -211,14 +132,14 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   const waiters = new Map<string, Waiter>()
   const leases = new Map<string, Grant>()
   /** Releases that the store has not acknowledged, by ticket; `sent` while one is under way. */
-  const releases = new Map<string, { readonly args: ReadonlyArray<string>; readonly onReply: OnReply; sent: boolean }>()
+  const releases = new Map<string, { readonly ended: LeaseEnd; readonly onReply: OnReply; sent: boolean }>()
 
   const sendRelease = (ticket: string) => {
     const entry = releases.get(ticket)
     if (entry === undefined || entry.sent || !store.isUp()) return
     entry.sent = true
     fork(
-      Effect.matchEffect(store.run("release", ticket, ...entry.args), {
+      Effect.matchEffect(store.run("release", ticket, JSON.stringify(entry.ended)), {
         onFailure: () =>
           Effect.sync(() => {
             entry.sent = false
@@ -233,12 +154,12 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
   }
 
   /** Ends a claim in the store, immediately or as soon as the store is up. */
-  const end = (ticket: string, args: ReadonlyArray<string>, onReply: OnReply) => {
-    releases.set(ticket, { args, onReply, sent: false })
+  const end = (ticket: string, ended: LeaseEnd, onReply: OnReply) => {
+    releases.set(ticket, { ended, onReply, sent: false })
     sendRelease(ticket)
   }
 
-  const giveUp = (ticket: string) => end(ticket, ["", ...noVerdict], () => undefined)
+  const giveUp = (ticket: string) => end(ticket, nothingSeen, () => undefined)
 
   const granted = (grant: Grant) => {
     const waiter = waiters.get(grant.ticket)
@@ -299,16 +220,12 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
     () => ({
       leases: Array.from(
         leases.values(),
-        ({ account, fence, pool, ticket }): Holdings["leases"][number] =>
-          isUnnamed(pool) ? [ticket, account, fence] : [ticket, account, fence, pool]
+        ({ account, fence, pool, ticket }): Holdings["leases"][number] => [ticket, account, fence, pool]
       ),
       tickets: Array.from(waiters, ([ticket, { claim, holding, number, since }]): Holdings["tickets"][number] => {
         const waited = now() - since
-        const left = Math.max(0, Math.round(claim.patience - waited))
-        const request = requestOfDefault(claim.targets)
-        return request === undefined
-          ? [ticket, "", number, left, Math.round(waited), claim.style, choiceOf(claim, holding)]
-          : [ticket, request, number, left, Math.round(waited), claim.style]
+        const left = Math.max(0, claim.patience - waited)
+        return [ticket, number, Math.round(waited), storeClaim(claim, left, holding)]
       })
     }),
     () => {
@@ -372,7 +289,7 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
         const waiter: Waiter = { claim, holding: false, outcome, number: 0, memory: "", since: now() }
         // The channel may deliver the grant before the reply is here.
         waiters.set(ticket, waiter)
-        const acquire = store.run("acquire", ticket, ...acquireArguments(claim))
+        const acquire = store.run("acquire", ticket, JSON.stringify(storeClaim(claim, claim.patience, claim.hold > 0)))
         const wait = Effect.flatMap(acquire, (reply): Effect.Effect<Grant, NoGrant> => {
           replied(ticket, reply)
           if (Deferred.isDoneUnsafe(outcome)) return Deferred.await(outcome)
@@ -391,8 +308,8 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
           }))
       }),
     /** Gives a slot back, with a report (`release.lua`). `onReply` receives the store's reply. */
-    end: (grant: Grant, args: ReadonlyArray<string>, onReply: OnReply): void => {
-      if (leases.delete(grant.ticket)) end(grant.ticket, args, onReply)
+    end: (grant: Grant, ended: LeaseEnd, onReply: OnReply): void => {
+      if (leases.delete(grant.ticket)) end(grant.ticket, ended, onReply)
     },
     /** Reports that the upstream of a lease has sent the first event. Returns whether that ends a cooling. */
     works: (grant: Grant): Effect.Effect<boolean> =>

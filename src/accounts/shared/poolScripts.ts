@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import type { AccountHealth } from "../../domain/failureRules.ts"
 import type { Share, Used } from "../../usage/Admission.ts"
-import { shareFields } from "../../usage/sharedWindows.ts"
+import { type ShareFields, shareFields } from "../../usage/sharedWindows.ts"
 import { isFault } from "../accountHealth.ts"
 import { backOff, jitter } from "../backOff.ts"
 import type { UpstreamFault } from "../UpstreamCooling.ts"
@@ -14,10 +14,12 @@ const count = Schema.Number
 const listOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Union([Schema.Array(item), Schema.Record(Schema.String, Schema.Never)])
 
-const counts = {
+/** A pool; those that leave the configuration have leases still. */
+const StatusOfPool = Schema.Struct({
+  name: text,
+  leaving: Schema.Boolean,
   in_use: count,
   waiting: count,
-  per: count,
   global: count,
   queue: count,
   total: count,
@@ -30,24 +32,20 @@ const counts = {
   spent: Schema.optionalKey(count),
   used_of_budgets: Schema.optionalKey(text),
   available: Schema.optionalKey(listOf(text)),
-  used: Schema.optionalKey(listOf(text))
-}
-
-/** A pool, where several are configured. */
-const NamedStatus = Schema.Struct({
-  ...counts,
-  name: text,
-  enabled: Schema.Boolean,
-  skip: text,
+  used: Schema.optionalKey(listOf(text)),
   /** Milliseconds until the upstream is probed, and why it is cooled. */
   cooled: Schema.optionalKey(count),
   cause: Schema.optionalKey(text)
 })
-export type NamedStatus = typeof NamedStatus.Type
+export type StatusOfPool = typeof StatusOfPool.Type
 
 const PoolStatus = Schema.Struct({
-  ...counts,
   now: text,
+  /** The most slots in use of all pools. */
+  global: count,
+  /** Waiters, each once. */
+  waiting: count,
+  pools: listOf(StatusOfPool),
   /** Accounts in rotation whose last test failed; only with lists of accounts. */
   failed_tests: Schema.optionalKey(count),
   nodes: listOf(Schema.Struct({
@@ -60,10 +58,15 @@ const PoolStatus = Schema.Struct({
     in_use: count,
     waiting: count
   })),
-  waiters: listOf(Schema.Struct({ age: count, style: text, account: text })),
-  pools: Schema.optionalKey(listOf(NamedStatus))
+  waiters: listOf(Schema.Struct({ age: count, style: text, account: text }))
 })
 export type PoolStatus = typeof PoolStatus.Type
+
+type CountOfPool = "in_use" | "total" | "disabled" | "cooling" | "out" | "spare"
+
+/** A count over all pools; `unknown` without a status. */
+export const countOf = (seen: PoolStatus | undefined, name: CountOfPool, unknown = 0): number =>
+  seen === undefined ? unknown : asList(seen.pools).reduce((sum, pool) => sum + pool[name], 0)
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(PoolStatus))
 
@@ -126,27 +129,36 @@ export interface Verdict {
   readonly retryAfter: number | undefined
 }
 
-/** The arguments of a report without content. */
-export const noVerdict: ReadonlyArray<string> = ["", "", "", "", "", "", "", ""]
+/** A report about an account, as the scripts take it (`health.lua`). */
+export interface AccountReport {
+  readonly account: string
+  readonly since: string
+  readonly verdict: AccountHealth | "ok"
+  readonly state: "cooling" | "out" | undefined
+  /** The first and the longest delay, in milliseconds. */
+  readonly first: number | undefined
+  readonly longest: number | undefined
+  /** Seconds that the upstream states. */
+  readonly retry: number | undefined
+  readonly random: number
+}
 
 /**
- * The arguments of a report. `since` is the account's epoch at the beginning of the attempt, `always` for a report that counts
- * at any time, or `login` or `try` for the outcome of one. `random` is in [0, 1).
+ * What a verdict reports of an account; `undefined` if it says nothing. `since` is the account's epoch at the beginning of the attempt,
+ * `always` for a report that counts at any time, or `login` or `try` for the outcome of one. `random` is in [0, 1).
  */
-export const verdictArguments = (
-  name: string,
+export const accountReport = (
+  account: string,
   since: string,
-  { health, retryAfter }: Verdict,
+  { health, retryAfter: retry }: Verdict,
   random: number
-): ReadonlyArray<string> => {
-  if (health === undefined) return [name, since, "ok", "", "", "", "", ""]
-  if (!isFault(health)) {
-    return since === "try" ? [name, since, "none", "", "", "", "", String(jitter * random)] : noVerdict
-  }
-  const { first, longestStated, state } = backOff[health]
-  const longest = retryAfter === undefined ? backOff[health].longest : longestStated
-  const retry = retryAfter === undefined ? "" : String(retryAfter)
-  return [name, since, health, state, String(first), String(longest), retry, String(jitter * random)]
+): AccountReport | undefined => {
+  const seen = { account, since, random: jitter * random }
+  const plain = { ...seen, state: undefined, first: undefined, longest: undefined, retry: undefined }
+  if (health === undefined) return { ...plain, verdict: "ok" }
+  if (!isFault(health)) return since === "try" ? { ...plain, verdict: "none" } : undefined
+  const { first, longest, longestStated, state } = backOff[health]
+  return { ...seen, verdict: health, state, first, longest: retry === undefined ? longest : longestStated, retry }
 }
 
 /** What a request may use of budgets, as a target of it has it (`budgets.lua`). */
@@ -155,27 +167,50 @@ export const sharesArgument = (share: Share): ReadonlyArray<number> => [
   ...(share.strict === undefined ? [] : shareFields(share.strict))
 ]
 
-/** The argument of `release` that settles what was reserved of budgets. */
-export const usedArgument = ({ cost = 0n, counted, tokens }: Used): string =>
-  `used ${counted ? 1 : 0} ${shareFields({ cost, tokens }).join(" ")}`
-
 /** What a try showed of its upstream: `ok`, or a fault. */
 export type UpstreamVerdict = "ok" | UpstreamFault
 
-/**
- * The arguments of a report about an upstream, which follow those about the account. `coolings` are those before the try. `request`
- * identifies the request over its tries, `retryAfter` is in seconds, and `random` in [0, 1).
- */
-export const upstreamArguments = (
-  verdict: UpstreamVerdict,
-  coolings: string,
-  request: string,
-  retryAfter: number | undefined,
-  random: number
-): ReadonlyArray<string> => [
-  verdict,
-  coolings,
-  request,
-  retryAfter === undefined ? "" : String(retryAfter),
-  String(jitter * random)
-]
+/** A report about the upstream of a lease, as the scripts take it (`cooling.lua`). */
+export interface UpstreamReport {
+  readonly verdict: UpstreamVerdict
+  /** Those before the try. */
+  readonly coolings: string
+  /** Identifies the request over its tries. */
+  readonly request: string
+  /** Seconds of `Retry-After`. */
+  readonly retry: number | undefined
+  readonly random: number
+}
+
+/** The end of a lease or a waiter, as `release` takes it. */
+export interface LeaseEnd {
+  readonly seen: AccountReport | undefined
+  readonly upstream: UpstreamReport | undefined
+  /** Whether this node can delete the sessions of the account. */
+  readonly cleans: boolean
+  /** Whether there are sessions to delete once the account has no lease. */
+  readonly unclean: boolean
+  /** The windows that an answer has stated of the account's quota (`Quotas.received`); empty for none. */
+  readonly quota: string
+  /** What the turn leaves to the next one of its conversation. */
+  readonly memory: readonly [key: string, sealed: string] | undefined
+  /** What it has used, of a lease whose budgets were asked. */
+  readonly used: { readonly counted: boolean; readonly share: ShareFields } | undefined
+}
+
+/** The end of a lease that has shown nothing. */
+export const nothingSeen: LeaseEnd = {
+  seen: undefined,
+  upstream: undefined,
+  cleans: false,
+  unclean: false,
+  quota: "",
+  memory: undefined,
+  used: undefined
+}
+
+/** What a lease has used, as the scripts take it. */
+export const usedFields = ({ cost = 0n, counted, tokens }: Used): LeaseEnd["used"] => ({
+  counted,
+  share: shareFields({ cost, tokens })
+})

@@ -13,12 +13,13 @@ import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { hash } from "node:crypto"
 import { Store } from "../../cluster/store/Store.ts"
+import type { ClaimTarget } from "../../cluster/store/StoreShape.ts"
 import { accountsNamed } from "../../config/Account.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentNotices } from "../../config/Notices.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
-import { SharedRevision } from "../../config/SharedRevision.ts"
+import { SharedRevision } from "../../config/sharedConfig.ts"
 import { unknownRetryAfter } from "../../domain/classifyUpstreamFailure.ts"
 import { GatewayError, gatewayError } from "../../domain/GatewayError.ts"
 import { isOfMaker } from "../../domain/makers.ts"
@@ -28,7 +29,7 @@ import { monotonicMillis } from "../../domain/time.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
 import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
-import { type Fault, reasonFor } from "../backOff.ts"
+import { jitter, reasonFor } from "../backOff.ts"
 import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
 import type { Caller, PlacementRequest, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy } from "../leased.ts"
@@ -43,16 +44,16 @@ import {
   storeUnavailable
 } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
-import { type Claim, type ClaimTarget, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
+import { type Claim, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
 import { makeLeasePastLimits, type StoreLease } from "./pastLimits.ts"
 import {
-  noVerdict,
+  accountReport,
+  countOf,
+  type LeaseEnd,
   type SharedFacts,
   sharesArgument,
-  upstreamArguments,
-  usedArgument,
-  type Verdict,
-  verdictArguments
+  usedFields,
+  type Verdict
 } from "./poolScripts.ts"
 import { SharedBudgets } from "./sharedBudgets.ts"
 import { makeSharedCleanUp } from "./sharedCleanUp.ts"
@@ -62,9 +63,8 @@ import { makeSharedView, pollPool } from "./sharedView.ts"
 /** What a lease gives back when it ends. */
 interface Taken {
   held: Held | undefined
-  verdict: ReadonlyArray<string>
-  /** The report about the upstream; empty without one. */
-  upstream: ReadonlyArray<string>
+  seen: LeaseEnd["seen"]
+  upstream: LeaseEnd["upstream"]
   /** The conversation's account is noted. */
   isNoted: boolean
   /** What its turn leaves to the next one. */
@@ -76,10 +76,11 @@ interface Taken {
 /** Tokens that are brought back to the store at the same time. */
 const restoresAtOnce = 100
 
-/** The reports of a lease that has shown nothing. */
-const nothingSeen: Omit<Taken, "held"> = {
-  verdict: noVerdict,
-  upstream: [],
+/** A lease that has shown nothing. */
+const nothingTaken: Taken = {
+  held: undefined,
+  seen: undefined,
+  upstream: undefined,
   isNoted: false,
   used: undefined,
   memory: undefined
@@ -140,9 +141,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
 
   /** Reports what was seen of an account, apart from a lease's end. */
   const sendReport = Effect.fnUntraced(function*(name: string, since: string, verdict: Verdict, tested: string) {
-    const args = verdictArguments(name, since, verdict, yield* Random.next)
-    if (args === noVerdict && tested === "") return
-    const reply = yield* store.run("report", tested, ...(args === noVerdict ? [name, ...noVerdict.slice(1)] : args))
+    const seen = accountReport(name, since, verdict, yield* Random.next)
+    if (seen === undefined && tested === "") return
+    const reply = yield* store.run("report", tested, JSON.stringify(seen ?? { account: name }))
     yield* logChange(byName.get(name), verdict, reply)
   })
   const report = (name: string, since: string, verdict: Verdict, tested = ""): Effect.Effect<void> =>
@@ -225,7 +226,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         if (account.upstream !== upstream || found.length >= mostPreferred) continue
         const isSame = hash === maker.account
         if (!isSame && (isAccount || !isOfMaker(maker, { upstream, account: hash, organization }))) continue
-        const entry = [upstream, name, prefersTarget ? "1" : "0"] as const
+        const entry = [upstream, name, prefersTarget] as const
         // The account itself comes before the others of its organisation.
         if (isSame) found.splice(own, 0, entry)
         else found.push(entry)
@@ -241,7 +242,8 @@ const makeSharedCore = Effect.fnUntraced(function*(
   /** What a caller asks for; an error if no upstream can be asked. */
   const claimOf = (caller: Caller, options: PlacementRequest): Effect.Effect<Claim, GatewayError | NoGrant> =>
     Effect.suspend((): Effect.Effect<Claim, GatewayError | NoGrant> => {
-      const { avoid, patience, spread, stay, style, wait } = options
+      const { avoid, memory, patience, spread, stay, style, wait } = options
+      const sticky = options.sticky?.isContinued === true ? options.sticky : undefined
       const { account_table, request_timeouts } = config.now()
       const upstreams = upstreamsOf(caller, options, config.now())
       const budget = budgetOf(options)
@@ -257,9 +259,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
         hold: targets.length > 1 ? wait : 0,
         patience: patience ?? request_timeouts.queue * 1_000,
         style: style.replaceAll(/\s/g, ""),
-        sticky: options.sticky,
+        sticky: sticky?.keys.join(" ") ?? "",
+        stays: sticky?.prefersTarget ?? false,
         prefers: preferredBy(options),
-        memory: options.memory?.isContinued === true ? options.memory.key() : "",
+        thread: memory?.isContinued === true ? memory.key() : "",
         isServed: (pool) => isServed(pool, options)
       })
       if (caller._tag === "Direct") {
@@ -276,7 +279,6 @@ const makeSharedCore = Effect.fnUntraced(function*(
         if (name === undefined) return Effect.fail({ _tag: "Unknown" } as const)
         return Effect.succeed(claim([at(pinned, `P:${name}`)]))
       }
-      // The store may grant an anonymous account while the list is empty, even if the driver needs a credential.
       const able = upstreams.filter((name) => counts.has(name))
       if (able.length === 0) return Effect.fail({ _tag: "Unavailable" } as const)
       const avoided = Array.from(avoid, (key) => names.get(key)).filter((name) => name !== undefined).sort()
@@ -304,39 +306,30 @@ const makeSharedCore = Effect.fnUntraced(function*(
     return digests.owners.has(owner)
   }
 
-  const release = (
-    grant: Grant,
-    held: Held | undefined,
-    { memory, upstream, used, verdict }: Omit<Taken, "held"> = nothingSeen
-  ) => {
-    const isUnclean = held === undefined || !cleanUp.canDelete(held)
-      ? ""
-      : cleanUp.isUnclean(grant.account, held)
-      ? "1"
-      : "0"
-    const windows = byName.get(grant.account)?.quota?.takeUnsent() ?? ""
+  const release = (grant: Grant, { held, memory, seen, upstream, used }: Taken = nothingTaken) => {
     const left = memory?.next?.()
     const use = used?.(storeNow())
+    const cleans = held !== undefined && cleanUp.canDelete(held)
     claims.end(
       grant,
-      [
-        isUnclean,
-        ...verdict,
-        ...upstream,
-        ...(left === undefined ? [] : [`memory ${memory!.key()} ${store.secrets.seal(threadsPlace, left)}`]),
-        ...(windows === "" ? [] : [`quota ${windows}`]),
-        ...(use === undefined ? [] : [usedArgument(use)])
-      ],
+      {
+        seen,
+        upstream,
+        cleans,
+        unclean: cleans && cleanUp.isUnclean(grant.account, held),
+        quota: byName.get(grant.account)?.quota?.takeUnsent() ?? "",
+        memory: left === undefined ? undefined : [memory!.key(), store.secrets.seal(threadsPlace, left)],
+        used: use && usedFields(use)
+      },
       (
         [, clean = "", state = "", count = "", delay = "", cooled = "", ...used]
       ) => {
         if (used.length > 0) sharedBudgets.saw(grant, byName.get(grant.account), used)
-        if (cooled !== "") fork(logUpstream(grant.pool, upstream[0], cooled))
+        if (cooled !== "") fork(logUpstream(grant.pool, upstream?.verdict, cooled))
         if (held === undefined) return
         cleanUp.released(grant.account, held, clean)
-        const fault = verdict[2]
-        if (state !== "" && fault !== undefined) {
-          const health = fault === "ok" ? undefined : fault as Fault
+        if (state !== "" && seen !== undefined) {
+          const health = seen.verdict === "ok" ? undefined : seen.verdict
           fork(logChange(byName.get(grant.account), { health, retryAfter: undefined }, [state, count, delay]))
         }
       }
@@ -401,9 +394,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
       claimFor(caller, options, restore),
       (error) => Effect.flatMap(noGrantError(error, caller, options, began), Effect.fail)
     )
-    const taken: Taken = { held: undefined, ...nothingSeen, memory: options.memory }
+    const taken: Taken = { ...nothingTaken, memory: options.memory }
     if (budget !== undefined && grant.account !== "" && grant.over === undefined) taken.used = (at) => budget.used(at)
-    yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken.held, taken)))
+    yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken)))
     // The scope closed during the wait: the finalizer has run already.
     if (scope.state._tag === "Closed") return yield* Effect.interrupt
     // The grant may be of a configuration that this node has not received yet.
@@ -411,12 +404,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
     if (store.membership.revision() !== asked) {
       // The key may have been removed while its request waited. A caller within the process has no key.
       if (caller._tag === "Managed" && caller.key !== undefined && !isConfiguredKey(caller.owner)) {
-        release(grant, undefined)
+        release(grant)
         return yield* notAKey
       }
       // A caller's own token may have become a key, which must not go upstream.
       if (caller._tag === "Direct" && isConfiguredKey(caller.owner)) {
-        release(grant, undefined)
+        release(grant)
         return yield* gatewayError("store_unavailable", "This key was created just now. Retry.", {
           retryAfter: 1
         })
@@ -428,7 +421,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const account = grant.account === "" ? undefined : byName.get(grant.account)
     const driver = account === undefined ? drivers.get(grant.pool) : account.driverIn(drivers)
     if (driver === undefined || (grant.account !== "" && account === undefined)) {
-      release(grant, undefined)
+      release(grant)
       // The store already has the change that removed the account, so the next grant names another one.
       const patience = (options.patience ?? config.now().request_timeouts.queue * 1_000) - (now() - began)
       const isCurrent = grant.revision <= store.membership.revision()
@@ -470,15 +463,19 @@ const makeSharedCore = Effect.fnUntraced(function*(
             fork(noteAnswered(grant, options.sticky))
           }
           if (account === undefined || byName.get(grant.account) !== account) return Effect.void
-          const args = verdictArguments(grant.account, grant.epoch, { health, retryAfter }, random)
-          if (args !== noVerdict) taken.verdict = args
+          taken.seen = accountReport(grant.account, grant.epoch, { health, retryAfter }, random) ?? taken.seen
           // A failure of the account says nothing about the upstream, and neither does its success after one.
-          if (grant.coolings === undefined || (health !== undefined && fault === undefined)) return Effect.void
-          const hadEvent = taken.upstream[0] === "ok"
+          if (health !== undefined && fault === undefined) return Effect.void
+          const hadEvent = taken.upstream?.verdict === "ok"
           // An event ends a row of failures, also if the reply breaks off later.
           if (hadEvent) return Effect.void
-          const request = options.request || grant.ticket
-          taken.upstream = upstreamArguments(fault ?? "ok", grant.coolings, request, fault && retryAfter, random)
+          taken.upstream = {
+            verdict: fault ?? "ok",
+            coolings: grant.coolings,
+            request: options.request || grant.ticket,
+            retry: fault && retryAfter,
+            random: jitter * random
+          }
           if (fault !== undefined || !grant.probes) return Effect.void
           // The others skip the upstream until the first event of its probe.
           return Effect.flatMap(claims.works(grant), (isBack) => isBack ? logBack(notices, grant.pool) : Effect.void)
@@ -565,11 +562,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
     },
     watch: (pool) => (watch) => pollPool(pool, watch),
     metrics: Effect.map(view.status(false), (seen) => {
-      const { cooling = 0, out = 0, total = 0 } = seen ?? {}
+      const [cooling, out] = [countOf(seen, "cooling"), countOf(seen, "out")]
       return {
         inUse: claims.inUse(),
         waiting: claims.waiting(),
-        accounts: { ready: byName.size === 0 ? 0 : total - cooling - out, cooling, out, draining: 0 },
+        accounts: { ready: byName.size === 0 ? 0 : countOf(seen, "total") - cooling - out, cooling, out, draining: 0 },
         stickyHits,
         stickyMoves,
         ...cleanUp.counts()

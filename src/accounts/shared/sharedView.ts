@@ -4,7 +4,6 @@ import type * as Scope from "effect/Scope"
 import type { StoreShape } from "../../cluster/store/Store.ts"
 import type { ConfigStore } from "../../config/ConfigStore.ts"
 import type { KeyLimit } from "../../config/windowLimit.ts"
-import { upstreamNamed } from "../../domain/upstreamNames.ts"
 import { noLimits } from "../../usage/keyRules.ts"
 import { readWindows } from "../../usage/sharedWindows.ts"
 import type { Fault } from "../backOff.ts"
@@ -15,7 +14,15 @@ import type { PooledAccount } from "../PooledAccount.ts"
 import type { Outage } from "../refusals.ts"
 import { reasonOf } from "../upstreamHealth.ts"
 import type { Claims } from "./claims.ts"
-import { asList, type NamedStatus, type PoolStatus, readFacts, readStatus, type SharedFacts } from "./poolScripts.ts"
+import {
+  asList,
+  countOf,
+  type PoolStatus,
+  readFacts,
+  readStatus,
+  type SharedFacts,
+  type StatusOfPool
+} from "./poolScripts.ts"
 
 /** Accounts in one call of `facts`. */
 const factsPerCall = 500
@@ -80,11 +87,9 @@ export const makeSharedView = (
       return lastStatus
     })
 
-  /** The pools of a status by name; that of `default` if it is the only one. */
-  const poolsOf = (seen: PoolStatus): ReadonlyMap<string, Omit<NamedStatus, "name" | "enabled" | "skip">> =>
-    seen.pools === undefined
-      ? new Map([[upstreamNamed(undefined), seen]])
-      : new Map(asList(seen.pools).map((pool) => [pool.name, pool]))
+  /** The configured pools of a status by name. */
+  const poolsOf = (seen: PoolStatus): ReadonlyMap<string, StatusOfPool> =>
+    new Map(asList(seen.pools).flatMap((pool) => pool.leaving ? [] : [[pool.name, pool]]))
 
   /**
    * Why no account of some upstreams is in rotation; `undefined` while at least one is. `now` is on the clock of `Outage.until`.
@@ -126,25 +131,26 @@ export const makeSharedView = (
   const queueStatus = (seen: PoolStatus | undefined, reason: string | undefined) => {
     const { runtime, upstreams } = config.now()
     const known = accounts()
-    const identifiersOf = (names: ReadonlyArray<string>) => {
-      const named = new Set(names)
+    const pools = asList(seen?.pools)
+    const identifiersOf = (field: "available" | "used") => {
+      const named = new Set(pools.flatMap((pool) => asList(pool[field])))
       return Array.from(known).flatMap(([name, account]) => named.has(name) ? [account.identifier] : [])
     }
     return {
-      available: known.size === 0 ? 0 : seen?.spare ?? 0,
-      in_use: seen?.in_use ?? claims.inUse(),
-      total: known.size === 0 ? 0 : seen?.total ?? known.size,
-      available_accounts: identifiersOf(asList(seen?.available)),
-      in_use_accounts: identifiersOf(asList(seen?.used)),
-      max_inflight_per_account:
-        (seen?.pools === undefined ? seen?.per : [...upstreams.values()][0]?.limits.perAccount) ??
-          runtime.account_max_inflight,
+      available: known.size === 0 ? 0 : countOf(seen, "spare"),
+      in_use: countOf(seen, "in_use", claims.inUse()),
+      total: known.size === 0 ? 0 : countOf(seen, "total", known.size),
+      available_accounts: identifiersOf("available"),
+      in_use_accounts: identifiersOf("used"),
+      max_inflight_per_account: [...upstreams.values()][0]?.limits.perAccount ?? runtime.account_max_inflight,
       global_max_inflight: seen?.global ?? runtime.global_max_inflight,
       waiting: seen?.waiting ?? claims.waiting(),
-      max_queue_size: seen?.queue ?? runtime.account_max_queue,
-      cooling: seen?.cooling ?? 0,
-      out: seen?.out ?? 0,
-      disabled: seen?.disabled ?? 0,
+      max_queue_size: seen === undefined
+        ? runtime.account_max_queue
+        : pools.reduce((places, { leaving, queue }) => places + (leaving ? 0 : queue), 0),
+      cooling: countOf(seen, "cooling"),
+      out: countOf(seen, "out"),
+      disabled: countOf(seen, "disabled"),
       failed_tests: seen?.failed_tests ?? 0,
       reason: reason ?? null,
       waiters: asList(seen?.waiters).map(({ account, age, style }) => ({

@@ -10,7 +10,7 @@ import { hostname } from "node:os"
 import { Accounts } from "../../accounts/Accounts.ts"
 import { asList, readStatus } from "../../accounts/shared/poolScripts.ts"
 import { Store } from "../../cluster/store/Store.ts"
-import { SharedRevision } from "../../config/SharedRevision.ts"
+import { SharedRevision } from "../../config/sharedConfig.ts"
 import { makePeers, noPeers, type Peers } from "./peers.ts"
 
 /** The state of a node. Times are Unix milliseconds. */

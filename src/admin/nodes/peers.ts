@@ -113,7 +113,7 @@ export const makePeers = (
         const place = replyPlace(id, store.membership.node, pieces++)
         yield* store.bulk([["SET", place, store.secrets.seal(place, piece), "PX", answerMillis]])
       }
-      yield* store.run("ask", "answer", id, asker, String(pieces))
+      yield* store.run("tell", asker, `answer ${id} ${store.membership.node} ${pieces}`)
     }).pipe(Effect.ignore)
 
   store.listen((event) => {
@@ -157,7 +157,7 @@ export const makePeers = (
     waiting.set(id, one)
     return yield* Effect.gen(function*() {
       const sealed = store.secrets.seal(askPlace(id), JSON.stringify([kind, question]))
-      const asked = yield* store.run("ask", "ask", id, to, sealed)
+      const asked = yield* store.run("tell", to, `ask ${id} ${store.membership.node} ${sealed}`)
       one.expected = new Set(asked)
       completeWhenAnswered(one)
       yield* Effect.timeoutOption(Deferred.await(one.done), time)

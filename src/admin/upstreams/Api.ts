@@ -51,8 +51,13 @@ export const UpstreamItem = Schema.Struct({
     description:
       "What the last read of the server's list of models shows: it does not answer, or lacks configured models."
   }),
-  refusals: Schema.Array(Schema.Struct({ model: Schema.String, effect: Schema.String })).annotate({
-    description: "What this node has learned in the last hour from refusals of the server, and does before sending."
+  refusals: Schema.Array(Schema.Struct({
+    model: Schema.String,
+    effect: Schema.String.annotate({ description: "What the gateway does before it sends a request." }),
+    words: Schema.String.annotate({ description: "The words by which the server refuses it." }),
+    until: Schema.String
+  })).annotate({
+    description: "What the gateway has learned in the last hour from refusals of the server. Nodes of a store share it."
   }),
   proxy: Schema.NullOr(Schema.String).annotate({ description: "The configured proxy, without its password." }),
   last_5m: RecentTries,

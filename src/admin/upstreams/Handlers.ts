@@ -105,10 +105,13 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
     const clock = yield* Clock.Clock
     const now = yield* Clock.currentTimeMillis
     const drivers = yield* upstreams.all
+    const monotonic = monotonicMillis(clock)
     const refusalsOf = (name: string) =>
-      drivers.get(name)?.capabilities.refusals?.(monotonicMillis(clock)).map(({ model, part }) => ({
+      drivers.get(name)?.capabilities.refusals?.all(monotonic).map(({ model, part, until, words }) => ({
         model,
-        effect: aboutPart(part)
+        effect: aboutPart(part),
+        words,
+        until: formatTimestamp(now + until - monotonic)
       })) ?? []
     const items = live.flatMap((each) => viewUpstream(shown, each, servers.now(), refusalsOf(each.name), now))
     return { items, missing }

@@ -53,36 +53,42 @@ export interface StoreOptions {
   readonly version?: string | undefined
 }
 
-/**
- * What the scripts take of a request that names pools: `order` or `even`, whether it waits at the first pool alone (1), the pools
- * with their lease requests, and those to ask for if the first ones are refused immediately.
- */
-export type Choice = readonly [
-  spread: "order" | "even",
-  holds: 0 | 1,
-  targets: ReadonlyArray<ChoiceTarget>,
-  fallback: ReadonlyArray<ChoiceTarget>
-]
+/** A pool that may serve a request, and the lease request there (`pool.lua`). */
+export interface ClaimTarget {
+  readonly pool: string
+  readonly request: string
+  /** What the request may use of budgets there (`budgets.lua`); `undefined` without budgets. */
+  readonly share: ReadonlyArray<number> | undefined
+}
 
-/** A pool with its lease request, and what the request may use of budgets there, if there are any (`budgets.lua`). */
-type ChoiceTarget = readonly [pool: string, leaseRequest: string, share?: ReadonlyArray<number>]
+/** A request for a slot, as the scripts take it (`acquire.lua`). */
+export interface StoreClaim {
+  readonly style: string
+  /** Milliseconds that it waits at most. */
+  readonly patience: number
+  /** In order of preference, each pool once. */
+  readonly targets: ReadonlyArray<ClaimTarget>
+  readonly spread: "order" | "even"
+  /** Whether it waits at its first target alone. */
+  readonly holds: boolean
+  /** The targets to ask for if those are refused immediately; empty for none. */
+  readonly fallback: ReadonlyArray<ClaimTarget>
+  /** The keys of its conversation, with blanks between; empty unless the conversation is a continued one. */
+  readonly sticky: string
+  /** Whether the conversation prefers the target of its last turn too. */
+  readonly stays: boolean
+  /** The accounts that it prefers before that one, in order. */
+  readonly prefers: ReadonlyArray<readonly [pool: string, account: string, prefersTarget: boolean]>
+  /** The conversation whose last turn may have left something; empty for none. */
+  readonly thread: string
+}
 
 /** The leases and waiters of a node. */
 export interface Holdings {
-  /** Ticket, account (empty without one), fencing number, and the pool unless it is `default`. */
-  readonly leases: ReadonlyArray<readonly [ticket: string, account: string, fence: number, pool?: string]>
-  /** Ticket, lease request, number, remaining and elapsed milliseconds, style, and the choice of a request that names pools. */
-  readonly tickets: ReadonlyArray<
-    readonly [
-      ticket: string,
-      leaseRequest: string,
-      number: number,
-      left: number,
-      waited: number,
-      style: string,
-      choice?: Choice
-    ]
-  >
+  /** Ticket, account (empty without one), fencing number and pool. */
+  readonly leases: ReadonlyArray<readonly [ticket: string, account: string, fence: number, pool: string]>
+  /** Ticket, number, elapsed milliseconds, and the request with the remaining ones. */
+  readonly tickets: ReadonlyArray<readonly [ticket: string, number: number, waited: number, claim: StoreClaim]>
 }
 
 /** The number of leases and waiters of a node. */

@@ -39,10 +39,7 @@ const kindOf = <
 }
 
 const kinds = {
-  /**
-   * A slot for a waiter of this node (`grant_of` of `pool.lua`). The fields from the pool to the skipped ones are there, and not empty, while
-   * the store has several pools.
-   */
+  /** A slot for a waiter of this node (`grant_of` of `pool.lua`). */
   grant: kindOf("grant", {
     ticket: Word,
     account: Word,
@@ -51,12 +48,12 @@ const kinds = {
     token: Word,
     cleaning: Word,
     revision: Whole,
-    pool: Schema.optionalKey(Word),
-    coolings: Schema.optionalKey(Word),
-    probes: Schema.optionalKey(Word),
-    skipped: Schema.optionalKey(Word),
-    quota: Schema.optionalKey(Word),
-    over: Schema.optionalKey(Word),
+    pool: Word,
+    coolings: Word,
+    probes: Word,
+    quota: Word,
+    over: Word,
+    /** Only in the reply of `acquire`. */
     memory: Schema.optionalKey(Word)
   }),
   /** No slot for a waiter of this node: the reason, and the milliseconds until an account is back, 0 for other reasons. */

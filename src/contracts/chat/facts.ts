@@ -12,6 +12,7 @@ export const chatLimits: Limits = {
   toolNames: wordLimit(64, "a-zA-Z0-9_-"),
   stopSequences: 4,
   texts: undefined,
+  pictures: [],
   exclusive: [],
   needsProperties: true,
   history: { joinsTurns: false, begins: "anyhow", uniqueIds: "in a turn", refusedTexts: "none" }
@@ -41,6 +42,8 @@ export const chatFacts: ContractFacts = {
     outputLimit: limitFields.maxCompletionTokens,
     limitPath: (key) => limitFields[key],
     samplingPath: (_, name) => name,
+    toolChoice: "tool_choice",
+    schema: "response_format",
     paths: new Map()
   },
   limits: chatLimits,

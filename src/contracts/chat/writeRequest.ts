@@ -17,7 +17,7 @@ import { isFields } from "../../domain/replyExtras.ts"
 import { wantsSignatures } from "../../domain/sealed.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { mergeFields } from "../../domain/VendorFields.ts"
-import { type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "../shared/chatMessages.ts"
+import { allHistory, type HistoryOptions, type JsonObject, messagesOf, type ToolMode } from "../shared/chatMessages.ts"
 import { addThinking } from "../shared/chatThinking.ts"
 import { hasSentFields, type Sends, withVendorFieldsOf } from "../shared/chatVendorFields.ts"
 import type { ServerFields } from "../shared/Family.ts"
@@ -129,6 +129,8 @@ export interface ServerFacts extends HistoryOptions {
   readonly policy: FieldPolicy
 }
 
+const plainServer: ServerFacts = { ...allHistory, tools: "native", words: undefined, policy: "pass" }
+
 /** The request with the vendor's own fields of those of its objects that the gateway models. */
 const withOptions = (request: JsonObject, { vendorFields }: Conversation, sends: Sends): JsonObject => {
   if (vendorFields?.vendor !== "openai") return request
@@ -151,8 +153,8 @@ export const sentStop = (mode: ToolMode, conversation: Conversation): ReadonlyAr
 export function* chatRequest(
   model: string,
   said: Conversation,
-  server: ServerFacts,
-  isWhole: boolean
+  server: ServerFacts = plainServer,
+  isWhole: boolean = false
 ): Cooperative<string> {
   const { policy, tools: mode } = server
   const conversation = mode === "native"

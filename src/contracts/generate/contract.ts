@@ -11,7 +11,7 @@ import { chunkDecoder } from "./readReply.ts"
 import { decodeGenerate } from "./readRequest.ts"
 import { GenerateRequest } from "./schema.ts"
 import { generateFailure, generateFrames, type GenerateReplyInfo, generateResponse } from "./writeReply.ts"
-import { generateRequest, type RequestOptions } from "./writeRequest.ts"
+import { generateRequest, plainServer, type RequestOptions } from "./writeRequest.ts"
 
 /** The contract of content generation. */
 export const generate = {
@@ -26,7 +26,11 @@ export const generate = {
   }),
   readRequest: decodeGenerate,
   // The name of the model, and whether the reply is streamed, are in the path.
-  *writeRequest(_: string, conversation: Conversation, server: RequestOptions): Cooperative<string> {
+  *writeRequest(
+    name: string,
+    conversation: Conversation,
+    server: RequestOptions = plainServer(name)
+  ): Cooperative<string> {
     return JSON.stringify(yield* generateRequest(conversation, server))
   },
   readReply: (form?: { readonly isOwn: boolean }) => chunkDecoder(form?.isOwn),

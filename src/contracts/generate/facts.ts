@@ -17,6 +17,7 @@ export const generateLimits: Limits = {
   toolNames: wordLimit(64, "a-zA-Z0-9_.:-", "a-zA-Z_"),
   stopSequences: 5,
   texts: 100,
+  pictures: [],
   exclusive: [],
   needsProperties: false,
   history: { joinsTurns: true, begins: "without a call", uniqueIds: "in a turn", refusedTexts: "empty" }
@@ -41,6 +42,8 @@ export const generateFacts: ContractFacts = {
     outputLimit: "generationConfig.maxOutputTokens",
     limitPath: () => "generationConfig.maxOutputTokens",
     samplingPath: (key) => `generationConfig.${key}`,
+    toolChoice: "toolConfig",
+    schema: "generationConfig.responseJsonSchema",
     paths: new Map([
       ["logprobs", "generationConfig.responseLogprobs"],
       ["top_logprobs", "generationConfig.logprobs"]

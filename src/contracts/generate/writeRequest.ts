@@ -107,6 +107,13 @@ export interface RequestOptions {
   readonly history: HistoryReasoning
 }
 
+/** A server of which nothing is known but its name of the model. */
+export const plainServer = (name: string): RequestOptions => ({
+  model: { model: { id: name, reasoning: "auto", search: false }, name, words: undefined },
+  own: () => undefined,
+  history: "all"
+})
+
 /** The request of a conversation, as an object to send. */
 export function* generateRequest(
   said: Conversation,

@@ -4,7 +4,9 @@
 import * as Result from "effect/Result"
 import type { FilePart, ImagePart, Part, TextPart } from "../../domain/Conversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
+import { isFields } from "../../domain/replyExtras.ts"
 import { mergeFields, type VendorFields } from "../../domain/VendorFields.ts"
+import { pictureType } from "../shared/fileName.ts"
 
 /** A block of content, of a tool or of a message. */
 export type Block = { readonly [field: string]: Json }
@@ -19,12 +21,24 @@ export const isContent = (part: Part): part is Content =>
 export const sentFields = (vendorFields: VendorFields | undefined): JsonFields | undefined =>
   vendorFields?.vendor === "messages" ? vendorFields.fields : undefined
 
+/** The field by which this contract, and clients of others, mark what a server keeps of a prompt. */
+export const markField = "cache_control"
+
+/** The mark that a client of another contract has set. */
+export const markOf = (vendorFields: VendorFields | undefined): JsonFields | undefined => {
+  const mark = vendorFields?.vendor === "messages" ? undefined : vendorFields?.fields[markField]
+  return isFields(mark) ? mark : undefined
+}
+
 /**
  * A block with the caller's own fields, or as the caller wrote it where the conversation has it in other words; `undefined` if the block
  * before it has the words of both.
  */
 export const asSent = (block: Block, vendorFields: VendorFields | undefined): Block | undefined => {
-  if (vendorFields === undefined || vendorFields.vendor !== "messages") return block
+  if (vendorFields === undefined || vendorFields.vendor !== "messages") {
+    const mark = markOf(vendorFields)
+    return mark === undefined ? block : { ...block, [markField]: mark }
+  }
   const { fields, wholeElement } = vendorFields
   if (wholeElement !== true) return mergeFields(block, fields)
   return Object.keys(fields).length === 0 ? undefined : fields
@@ -32,11 +46,11 @@ export const asSent = (block: Block, vendorFields: VendorFields | undefined): Bl
 
 const textBlock = (text: string): Block => ({ type: "text", text })
 
-const imageBlock = ({ data, mediaType, url }: ImagePart): Block => ({
+const imageBlock = ({ data, mediaType, url }: Pick<ImagePart, "data" | "mediaType" | "url">): Block => ({
   type: "image",
   source: data === undefined
     ? { type: "url", url: url ?? "" }
-    : { type: "base64", media_type: mediaType ?? "image/png", data }
+    : { type: "base64", media_type: pictureType({ data, mediaType }), data }
 })
 
 const textTypes = /^text\/|[/+](?:json|xml|yaml|x-yaml|javascript|x-sh|toml|csv|markdown)\b/i
@@ -69,7 +83,7 @@ const documentSource = (part: FilePart): Block | undefined => {
 const fileBlock = (part: FilePart): Block => {
   const { data, kind, mediaType = "", name, url } = part
   if (data !== undefined && /^image\//i.test(mediaType)) {
-    return { type: "image", source: { type: "base64", media_type: mediaType, data } }
+    return imageBlock({ data, mediaType, url })
   }
   const source = documentSource(part)
   if (source === undefined) return textBlock(`[${kind} omitted: ${name ?? url ?? "no content"}]`)

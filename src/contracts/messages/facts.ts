@@ -18,15 +18,18 @@ export const messagesLimits: Limits = {
   toolNames: wordLimit(128, "a-zA-Z0-9_-"),
   stopSequences: undefined,
   texts: 0,
+  pictures: ["image/jpeg", "image/png", "image/gif", "image/webp"],
   exclusive: [["temperature", "topP"]],
   needsProperties: false,
   history: { joinsTurns: true, begins: "with the user", uniqueIds: "in all turns", refusedTexts: "blank" }
 }
 
 const repairs = (conversation: Conversation): Repairs => {
-  const { found, isEmpty } = repairsOf(messagesLimits)(conversation)
+  const repairs = repairsOf(messagesLimits)(conversation)
   const turn = unsignedLoop(conversation)
-  return { found: turn === -1 ? found : [...found, { turn, what: "thinking without a signature" }], isEmpty }
+  return turn === -1
+    ? repairs
+    : { ...repairs, found: [...repairs.found, { turn, what: "thinking without a signature" }] }
 }
 
 const callBounds = ({ vendorTools = [] }: Conversation): CallBounds => {
@@ -59,6 +62,8 @@ export const messagesFacts: ContractFacts = {
     outputLimit: "max_tokens",
     limitPath: () => "max_tokens",
     samplingPath: (_, name) => name,
+    toolChoice: "tool_choice",
+    schema: "output_config.format",
     paths: new Map()
   },
   limits: messagesLimits,

@@ -10,6 +10,7 @@ import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import { markField } from "./blocks.ts"
 
 /** How requests are marked. */
 export interface MarkOptions {
@@ -21,7 +22,8 @@ export interface MarkOptions {
   readonly hasSession: boolean
 }
 
-const markField = "cache_control"
+/** The most marks that the vendor accepts. */
+const mostMarks = 4
 
 const listOf = (value: Json | undefined): ReadonlyArray<Json> => Array.isArray(value) ? value : []
 
@@ -33,6 +35,35 @@ const hasMarks = (fields: JsonFields): boolean =>
   Object.hasOwn(fields, markField) || listOf(fields["tools"]).some(isMarked) ||
   listOf(fields["system"]).some(isMarked) ||
   listOf(fields["messages"]).some((message) => isFields(message) && listOf(message["content"]).some(isMarked))
+
+/** The places of blocks in the order of the prompt, and what holds blocks of its own. */
+const places = ["tools", "system", "messages"] as const
+
+/** The fields with the last marks that the vendor accepts, where a client of another contract has set more. */
+export const withinMarks = (fields: JsonFields): JsonFields => {
+  let marks = 0
+  const walk = (value: Json | undefined, visit: (block: JsonFields) => JsonFields): Json | undefined =>
+    !Array.isArray(value) ? value : value.map((block: Json) => {
+      if (!isFields(block)) return block
+      const content = walk(block["content"], visit)
+      return visit(content === undefined ? block : { ...block, content })
+    })
+  const each = (visit: (block: JsonFields) => JsonFields) =>
+    Object.fromEntries(places.flatMap((name) => fields[name] === undefined ? [] : [[name, walk(fields[name], visit)!]]))
+  each((block) => {
+    if (Object.hasOwn(block, markField)) marks++
+    return block
+  })
+  if (marks <= mostMarks) return fields
+  return {
+    ...fields,
+    ...each((block) => {
+      if (!Object.hasOwn(block, markField) || marks-- <= mostMarks) return block
+      const { [markField]: _, ...rest } = block as JsonFields & { readonly [markField]?: Json }
+      return rest as JsonFields
+    })
+  }
+}
 
 const textBlocks = (content: Json): Json =>
   typeof content === "string" && content.trim() !== "" ? [{ type: "text", text: content }] : content

@@ -8,7 +8,7 @@ import type { CallPart, Conversation, Part, ResultPart, Turn } from "../../domai
 import { exactArguments, isRecord, type Json } from "../../domain/json.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
 import { parseJson } from "../shared/json.ts"
-import { asSent, type Block, contentBlock, isBlock, isContent, sentFields } from "./blocks.ts"
+import { asSent, type Block, contentBlock, isBlock, isContent, markOf, sentFields } from "./blocks.ts"
 
 /** The system prompt and the messages of a request. */
 export interface Messages {
@@ -30,7 +30,8 @@ const callBlock = ({ arguments: text, id, name, vendorFields }: CallPart): Block
 /** The only text of a list that was not a list in the caller's words. */
 const onlyText = (parts: ReadonlyArray<Part>): string | undefined => {
   const first = parts[0]
-  return parts.length === 1 && first?._tag === "Text" && sentFields(first.vendorFields) === undefined
+  return parts.length === 1 && first?._tag === "Text" && sentFields(first.vendorFields) === undefined &&
+      markOf(first.vendorFields) === undefined
     ? first.text
     : undefined
 }
@@ -130,11 +131,22 @@ export const unsignedLoop = (conversation: Conversation): number => {
     : -1
 }
 
+/** A turn that a client of another contract has marked for the server's cache, with the mark at its last part. */
+const withPartMarked = (turn: Turn): Turn =>
+  turn.vendorFields === undefined || markOf(turn.vendorFields) === undefined ? turn : {
+    ...turn,
+    parts: turn.parts.map((part, i): Part =>
+      i === turn.parts.length - 1 && part.vendorFields === undefined
+        ? { ...part, vendorFields: turn.vendorFields }
+        : part
+    )
+  }
+
 /** The messages of a conversation with linked calls, and its system prompt: the system turns before all others. */
 export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
   const slice = new Slice()
   const isCallers = isInVendorsFormat(conversation)
-  const { turns } = conversation
+  const turns = isCallers ? conversation.turns : conversation.turns.map(withPartMarked)
   const leading = turns.findIndex((turn) => turn.role !== "system" || isSystem(turn))
   const system = turns.slice(0, leading === -1 ? turns.length : leading)
   const messages: Array<Message> = []
@@ -162,6 +174,10 @@ export function* messagesOf(conversation: Conversation): Cooperative<Messages> {
     const isEmpty = message.blocks.length === 0 && message.results.length === 0
     if (isNew && (isCallers || !isEmpty)) messages.push(message)
   }
+  // The vendor refuses blanks at the end of a turn that the model is to go on with.
+  const end = isCallers || messages.at(-1)?.role !== "assistant" ? [] : messages.at(-1)!.blocks
+  const text = end.at(-1)?.["text"]
+  if (typeof text === "string") end[end.length - 1] = { ...end.at(-1), text: text.trimEnd() }
   const prompt = systemOf(system, isCallers)
   const rendered = messages.map((message): Block => ({
     ...message.own,

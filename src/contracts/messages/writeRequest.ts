@@ -16,7 +16,7 @@ import type { ThinkingWords } from "../shared/serverThinking.ts"
 import { validHistory, withAcceptedTools } from "../shared/validHistory.ts"
 import { asSent, type Block, isBlock, sentFields } from "./blocks.ts"
 import { messagesLimits } from "./facts.ts"
-import { marked, type MarkOptions } from "./marks.ts"
+import { marked, type MarkOptions, withinMarks } from "./marks.ts"
 import { endsInUnsealedCalls, isInVendorsFormat, messagesOf, unsignedLoop, withInstruction } from "./turns.ts"
 import { leastBudget, sayThinking } from "./writeThinking.ts"
 
@@ -216,7 +216,11 @@ export function* messagesRequest(
   isWhole = false
 ): Cooperative<string> {
   const { fields: unmarked, maxTokens, thinks } = yield* say(model, conversation, options)
-  const fields = yield* marked(unmarked, conversation, options.marks)
+  const fields = yield* marked(
+    isInVendorsFormat(conversation) ? unmarked : withinMarks(unmarked),
+    conversation,
+    options.marks
+  )
   const isCallers = isInVendorsFormat(conversation)
   // The vendor rejects blank sequences, which the gateway finds by itself.
   const stop = isCallers ? conversation.stop : conversation.stop.filter((sequence) => sequence.trim() !== "")

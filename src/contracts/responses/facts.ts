@@ -17,6 +17,7 @@ export const responsesLimits: Limits = {
   toolNames: wordLimit(64, "a-zA-Z0-9_-"),
   stopSequences: 0,
   texts: 0,
+  pictures: [],
   exclusive: [],
   needsProperties: true,
   history: { joinsTurns: true, begins: "anyhow", uniqueIds: "in all turns", refusedTexts: "none" }
@@ -68,6 +69,8 @@ export const responsesFacts: ContractFacts = {
     outputLimit: "max_output_tokens",
     limitPath: () => "max_output_tokens",
     samplingPath: (_, name) => name,
+    toolChoice: "tool_choice",
+    schema: "text.format",
     paths: new Map([["verbosity", "text.verbosity"], ["logprobs", "include"]])
   },
   limits: responsesLimits,

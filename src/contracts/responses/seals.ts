@@ -56,7 +56,7 @@ const refusalCodes: ReadonlySet<string | undefined> = new Set([
 
 /** The words of refusals without a code, of the vendor and of servers that keep no responses. */
 const refusalWords =
-  /items are not persisted|without its required |previous_response_id|previous response|response with id|encrypted content .{0,300}could not be /is
+  /items are not persisted|\bitem with id '[^']{1,200}' not found|without its required |previous_response_id|previous response|response with id|encrypted content .{0,300}could not be /is
 
 /** True for a refusal of a seal, an item's id or a stored response. Such a request can be asked in its plain form. */
 export const refusesSeal = ({ kind, message = "", reason, serverCode, status = 400 }: UpstreamFailure): boolean =>

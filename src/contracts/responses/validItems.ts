@@ -95,6 +95,7 @@ export const itemRepairs = (
   const found = items === undefined ? [] : validItems(items, limits).found
   return {
     found: found.flatMap(({ turn, what }) => turn < before ? [] : [{ turn: turn - before, what }]),
-    isEmpty: false
+    isEmpty: false,
+    unread: undefined
   }
 }

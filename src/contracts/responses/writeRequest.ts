@@ -55,6 +55,17 @@ export interface ModelOptions extends HistoryOptions {
   readonly policy: FieldPolicy
 }
 
+const plainServer: ModelOptions = {
+  history: undefined,
+  readsThinking: false,
+  speaks: false,
+  tools: "native",
+  words: undefined,
+  seals: false,
+  shows: false,
+  policy: "pass"
+}
+
 /** The caller's own request, if it speaks the contract. */
 export const ownRequest = ({ vendorFields }: Conversation): JsonFields | undefined =>
   vendorFields?.vendor === "responses" && vendorFields.wholeElement === true ? vendorFields.fields : undefined
@@ -225,7 +236,7 @@ function* fieldsOf(conversation: Conversation, options: ModelOptions): Cooperati
 export function* responsesRequest(
   model: string,
   conversation: Conversation,
-  options: ModelOptions,
+  options: ModelOptions = plainServer,
   isWhole = false
 ): Cooperative<string> {
   return JSON.stringify({ ...yield* fieldsOf(conversation, options), model, stream: !isWhole })

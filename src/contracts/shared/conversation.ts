@@ -74,6 +74,7 @@ export const result = ({ callId, content, isError, isNamed, name }: Sent<ResultP
   vendorFields: undefined
 })
 
+/** A declared tool. */
 export const declaration = (
   { description, name, parameters, strict }: Sent<ToolDeclaration> & Pick<ToolDeclaration, "name">
 ): ToolDeclaration => ({

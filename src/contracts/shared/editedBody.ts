@@ -6,6 +6,7 @@ import { isRecord, type Json } from "../../domain/json.ts"
 import { effortLevels, nearestEffort } from "../../domain/modelFacts.ts"
 import type { RefusedPart } from "../../domain/refusedParts.ts"
 import { parseJson } from "./json.ts"
+import { wordLimit } from "./limits.ts"
 
 /** A member of the object: its name, and the text of its value. */
 interface Member {
@@ -247,6 +248,18 @@ export const withoutRefused = (
       if (limit !== undefined && limit[1] > most && most > 0 && mayDrop(limit[0], part)) body.set(limit[0], most)
       return
     }
+    case "TooLong": {
+      // Names and ids within lists stay here: they are the same in the whole conversation, and come back in the reply.
+      const text = part.path.includes(".") ? undefined : body.get(part.path)
+      if (typeof text !== "string" || text.length <= part.most || !mayDrop(part.path, part)) return
+      body.set(part.path, wordLimit(part.most, "a-zA-Z0-9_-").accepted(text))
+      return
+    }
     case "ForcedCall":
+    case "ToolsOrSchema":
+    case "NoSchema":
+    case "AlternateTurns":
+    case "NoSystem":
+    case "MixedStrict":
   }
 }

@@ -8,7 +8,7 @@ import { isHealthReason } from "../../domain/failureReasons.ts"
 import { fieldName } from "../../domain/GatewayError.ts"
 import { isRecord, type JsonRecord } from "../../domain/json.ts"
 import type { RefusedPart } from "../../domain/refusedParts.ts"
-import { asString } from "./json.ts"
+import { asString, parseJson } from "./json.ts"
 import { refusedParts } from "./refusals.ts"
 
 /** The facts of an error. `status` is the one in the error itself. */
@@ -63,13 +63,20 @@ const paramOf = (error: JsonRecord): string | undefined => {
   return asString(fieldName(keys[0] === "body" ? keys.slice(1) : keys).slice(0, longestParam))
 }
 
+/** What a server before another one repeats of that one's error: OpenRouter. */
+const repeated = ({ metadata }: JsonRecord): ErrorFacts => {
+  const raw = isRecord(metadata) ? asString(metadata["raw"]) : undefined
+  return raw === undefined || raw.trimStart().startsWith("<") ? {} : errorFacts(parseJson(raw) ?? raw)
+}
+
 const describe = (error: JsonRecord): ErrorFacts => {
+  const inner = repeated(error)
   const words = [error["code"], error["type"], error["status"], ...reasonsOf(error["details"])].map(asString)
   // A word about the account is preferred to a general one.
   const reason = words.find(isHealthReason) ?? words.slice(0, 2).find((word) => word !== undefined && !isNumber(word))
-  const message = messageOf(error, deepest)
-  const param = paramOf(error)
-  const refused = refusedParts(error, message, param)
+  const message = inner.message ?? messageOf(error, deepest)
+  const param = paramOf(error) ?? inner.param
+  const refused = inner.refused ?? refusedParts(error, message, param)
   const status = [error["code"], error["status"]].map(Number).find((code) => code >= 400 && code < 600)
   return {
     ...(reason === undefined ? {} : { reason }),

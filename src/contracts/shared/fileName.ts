@@ -1,5 +1,5 @@
-/** Names of files without one, for contracts whose files have names. */
-import type { FilePart } from "../../domain/Conversation.ts"
+/** Names of files without one, for contracts whose files have names, and the types of pictures by their data. */
+import type { FilePart, ImagePart } from "../../domain/Conversation.ts"
 
 /** Endings of media types whose subtype is another word. */
 const endings: ReadonlyMap<string, string> = new Map([
@@ -16,4 +16,18 @@ export const fileName = ({ data, mediaType = "", name }: FilePart): string | und
   if (name !== undefined || data === undefined) return name
   const subtype = /^[\w.-]+\/(?:x-)?([\w.-]+)/.exec(mediaType.toLowerCase())?.[1]
   return subtype === undefined || subtype === "octet-stream" ? "file" : `file.${endings.get(subtype) ?? subtype}`
+}
+
+/** How pictures begin, in Base64. */
+const beginnings = [
+  ["iVBORw0KGgo", "image/png"],
+  ["/9j/", "image/jpeg"],
+  ["R0lGOD", "image/gif"],
+  ["UklGR", "image/webp"]
+] as const
+
+/** The media type of a picture's data: what its bytes are, which clients often call by another name, or else what its caller says. */
+export const pictureType = ({ data = "", mediaType = "image/png" }: Pick<ImagePart, "data" | "mediaType">): string => {
+  const found = beginnings.find(([beginning]) => data.startsWith(beginning))
+  return found?.[1] ?? mediaType.toLowerCase().replace(/^image\/jpg$/, "image/jpeg")
 }

@@ -17,12 +17,16 @@ export interface WordLimit {
   readonly accepted: (word: string) => string
 }
 
-/** Makes a limit of words. A word that is within it stays; another one is cut, cleaned and ends with a hash of the whole. */
-export const wordLimit = (most: number | undefined, characters: string, first = characters): WordLimit => {
+/**
+ * Makes a limit of words. A word that is within it stays; another one is cut, cleaned and ends with a hash of the whole. Of a word without room for
+ * more it is the hash alone. `least`: characters of a word at least.
+ */
+export const wordLimit = (most: number | undefined, characters: string, first = characters, least = 0): WordLimit => {
   const other = characters === "" ? undefined : new RegExp(`[^${characters}]`, "g")
   const begins = new RegExp(first === "" ? "" : `^[${first}]`)
   const fits = (word: string) =>
-    (most === undefined || word.length <= most) && (other === undefined || word.search(other) === -1) &&
+    word.length >= least && (most === undefined || word.length <= most) &&
+    (other === undefined || word.search(other) === -1) &&
     (word === "" || begins.test(word))
   return {
     most,
@@ -30,6 +34,7 @@ export const wordLimit = (most: number | undefined, characters: string, first = 
     first,
     accepted: (word) => {
       if (fits(word)) return word
+      if (most !== undefined && most <= hashLength) return longHash(word).slice(0, most)
       const clean = other === undefined ? word : word.replace(other, "_")
       const head = begins.test(clean) ? clean : `_${clean}`
       return `${head.slice(0, (most ?? Infinity) - hashLength)}_${longHash(word)}`
@@ -59,9 +64,11 @@ export interface Limits {
   readonly stopSequences: number | undefined
   /** Texts in one request for embeddings at most; 0 where the contract has no embeddings; `undefined` for any number. */
   readonly texts: number | undefined
+  /** Media types of pictures that come as data; empty for all. */
+  readonly pictures: ReadonlyArray<string>
   /** Sampling parameters of which a request may have the first alone. */
   readonly exclusive: ReadonlyArray<readonly [sent: keyof Sampling, other: keyof Sampling]>
-  /** A schema of arguments has a list of properties, if only an empty one. */
+  /** A schema of arguments has a list of properties, if only an empty one, and its lists say something of their items. */
   readonly needsProperties: boolean
   readonly history: HistoryRules
 }

@@ -35,6 +35,13 @@ const most = ({ 1: tokens }: Found): RefusedPart => ({ _tag: "TooLarge", most: N
 const window = (window: string | undefined, prompt: string | undefined): RefusedPart | undefined =>
   Number(prompt) < Number(window) ? { _tag: "OverWindow", window: Number(window), prompt: Number(prompt) } : undefined
 
+/** A text that is too long, by its path without indices. */
+const long = (path: string, most: string): RefusedPart => ({
+  _tag: "TooLong",
+  path: path.replace(/\[\d+\]|\.\d+(?=\.|$)/g, ""),
+  most: Number(most)
+})
+
 const quoted = "[`'\"]"
 
 const rows: ReadonlyArray<Row> = [
@@ -43,9 +50,9 @@ const rows: ReadonlyArray<Row> = [
   { words: /Unknown parameter: '([\w.]+)'/g, part: first },
   { words: /Unrecognized request arguments? supplied: ([\w., ]{1,500})/g, part: all },
   { words: /Validation error at #\/([\w/]+): Extra inputs/g, part: ({ 1: at = "" }) => field(at.replaceAll("/", ".")) },
-  // Pydantic: vLLM, Anthropic, Fireworks.
+  // Pydantic: vLLM, Anthropic, Bedrock, Fireworks.
   { words: /'loc': \('body', '(\w+)'\), 'msg': 'Extra inputs/g, part: first },
-  { words: /^([\w.]+): Extra inputs are not permitted/g, part: first },
+  { words: /(?:^|[\s"])([\w.]+): Extra inputs are not permitted/g, part: first },
   { words: /Extra inputs are not permitted, field: '([\w.]+)'/g, part: first },
   { words: /^Extra inputs are not permitted$/g, part: (_, param) => field(param) },
   // Groq and Cerebras.
@@ -54,6 +61,7 @@ const rows: ReadonlyArray<Row> = [
   // xAI, llama.cpp, LiteLLM, serde and Go.
   { words: /Argument not supported on this model: (\w+)/g, part: first },
   { words: /Unsupported param: (\w+)/g, part: first },
+  { words: /\bdon't support (\w+)=/g, part: first },
   { words: /does not support parameters: \[([\w', ]{1,500})\]/g, part: all },
   { words: new RegExp(`unknown field ${quoted}([\\w.]+)${quoted}`, "g"), part: first },
   // Responses servers whose model seals nothing.
@@ -117,6 +125,8 @@ const rows: ReadonlyArray<Row> = [
       paths: ["generationConfig.thinkingConfig.thinkingLevel", "generationConfig.thinkingConfig.thinkingBudget"]
     })
   },
+  // Moonshot.
+  { words: /invalid (\w+): only [\w.]{1,20} is allowed for this model/g, part: first },
   // Values. OpenAI, pydantic (vLLM, Mistral), Groq.
   {
     words:
@@ -179,11 +189,41 @@ const rows: ReadonlyArray<Row> = [
     words: /must be <= (\d{1,9})\. Given: (\d{1,9}) `inputs` tokens/g,
     part: ({ 1: size, 2: prompt }) => window(size, prompt)
   },
-  // Forced calls. DeepSeek, Qwen, Anthropic, Moonshot.
+  // Forced calls. DeepSeek, Qwen, Anthropic, Moonshot, LM Studio, vLLM.
   {
     words:
-      /[Tt]hinking (?:mode does not support this|may not be enabled when) tool_choice|tool_choice\b[^.]{0,100}\b(?:in thinking mode|incompatible with thinking)/g,
+      /[Tt]hinking (?:mode does not support this|may not be enabled when) tool_choice|tool_choice\b[^.]{0,100}\b(?:in thinking mode|incompatible with thinking)|Invalid tool_choice type: 'object'|tool_choice = "required" is not supported/g,
     part: () => ({ _tag: "ForcedCall" })
+  },
+  // Tools beside a schema. Groq, Gemini, Cerebras, Fireworks, llama.cpp, vLLM.
+  {
+    words:
+      /(?:json mode|response_format`? json_\w+) cannot be combined with tool|(?:Function calling|Tool use)(?: \(\w+ mode\))? with a response mime type|instead of populating 'response_mime_type'|"tools" is incompatible with "response_format"|cannot specify response format and function call|custom grammar constraints with tools|only use one kind of (?:structured outputs|guided decoding)/gi,
+    part: () => ({ _tag: "ToolsOrSchema" })
+  },
+  // Schemas. DeepSeek, LM Studio, Groq, Bedrock.
+  {
+    words:
+      /This response_format type is unavailable|'response_format\.type' must be|does not support response format `json_\w+`|(?<![\w.])(?:output_format|output_config\.format): Extra inputs/g,
+    part: () => ({ _tag: "NoSchema" })
+  },
+  // Templates of prompts: vLLM, llama.cpp, TGI.
+  { words: /onversation roles must alternate/g, part: () => ({ _tag: "AlternateTurns" }) },
+  { words: /System role not supported/gi, part: () => ({ _tag: "NoSystem" }) },
+  // Cerebras.
+  { words: /Tools with mixed values for 'strict' are not allowed/g, part: () => ({ _tag: "MixedStrict" }) },
+  // Lengths. OpenAI, Anthropic, Mistral.
+  {
+    words: /Invalid '([\w.[\]]{1,100})': string too long\. Expected a string with maximum length (\d{1,9})/g,
+    part: ({ 1: path = "", 2: most = "" }) => long(path, most)
+  },
+  {
+    words: /([\w.]{1,100}): String should have at most (\d{1,9}) characters/g,
+    part: ({ 1: path = "", 2: most = "" }) => long(path, most)
+  },
+  {
+    words: /Tool call id was .{1,200} but must be a-z, A-Z, 0-9, with a length of (\d{1,2})/g,
+    part: ({ 1: most = "" }) => long("messages.tool_calls.id", most)
   }
 ]
 

@@ -17,6 +17,7 @@ import {
 import { linkCallsCooperatively } from "../../domain/linkCalls.ts"
 import { type Cooperative, runSync, Slice } from "../../domain/stream/cooperative.ts"
 import { isWholeFor } from "../../domain/VendorFields.ts"
+import { pictureType } from "./fileName.ts"
 import type { HistoryRules, Limits } from "./limits.ts"
 import { withProperties } from "./schemas.ts"
 
@@ -350,6 +351,20 @@ export function* validHistory(conversation: Conversation, limits: Limits): Coope
 export interface Repairs {
   readonly found: ReadonlyArray<Repair>
   readonly isEmpty: boolean
+  /** A picture of a type that the contract does not have; `undefined` without one. */
+  readonly unread: Repair | undefined
+}
+
+/** The first picture of a type that the contract does not have, with what it has. */
+const unreadPicture = (turns: ReadonlyArray<Turn>, { contract, pictures }: Limits): Repair | undefined => {
+  if (pictures.length === 0) return undefined
+  const isUnread = (part: Part): boolean =>
+    part._tag === "Result"
+      ? part.content.some(isUnread)
+      : part._tag === "Image" && part.data !== undefined && !isWholeFor(part, contract) &&
+        !pictures.includes(pictureType(part))
+  const turn = turns.findIndex(({ parts }) => parts.some(isUnread))
+  return turn === -1 ? undefined : { turn, what: `a picture is ${pictures.join(", ")}` }
 }
 
 /** What the history for a contract differs in. */
@@ -358,6 +373,7 @@ export const repairsOf = (limits: Limits) => (conversation: Conversation): Repai
   const repairing = new Repairing(runSync(linkCallsCooperatively(conversation, slice)).turns, limits)
   const turns = runSync(repairing.run(slice))
   return {
+    unread: unreadPicture(conversation.turns, limits),
     found: repairing.found,
     isEmpty: limits.history.refusedTexts !== "none" && turns.every(({ parts }) => parts.length === 0)
   }

@@ -1,30 +1,27 @@
 /**
- * What the refusals of one server have said of its models, and the bodies of requests changed by it. A fact ends after an hour, after a
- * success that contradicts it, and with the driver, which a change of the upstream replaces.
+ * What the refusals of one server say of a request: the conversations and bodies changed by it.
  *
  * A client that speaks the server's contract gets its refusals, and its own fields stay: only what the gateway itself has added is left out.
  */
+import { commonWords } from "../../contracts/names.ts"
 import { EditedBody, withoutRefused } from "../../contracts/shared/editedBody.ts"
 import { refusingWords } from "../../contracts/shared/refusals.ts"
-import { keyOfPart, type RefusedPart } from "../../domain/refusedParts.ts"
+import type { RefusedPart } from "../../domain/refusedParts.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { type FamilyName, isWholeFor } from "../../domain/VendorFields.ts"
 import type { CompletionRequest } from "../Upstream.ts"
+import { type AcceptedConversation, acceptedConversation } from "./acceptedConversation.ts"
 import { knownFor } from "./LearnedModels.ts"
+import type { Fact, LearnedRefusals } from "./LearnedRefusals.ts"
 
-/** Models that are remembered, and facts of each; one more takes the place of the oldest. */
-const mostModels = 1_000
-const mostOfModel = 64
-
-export interface Known {
-  readonly part: RefusedPart
-  /** Monotonic milliseconds. */
-  readonly until: number
-  /** Tokens of the prompt for each character of the body, where the prompt was counted. */
-  readonly perCharacter: number
+/** What a refusal has said of a part of a request. */
+export interface Known extends Omit<Fact, "contract" | "model"> {
   /** A caller can not have written the words. */
   readonly isServers: boolean
 }
+
+/** Characters of the words that are kept. */
+const longestWords = 300
 
 /** True if the request has none of the refusing words of a message, which may repeat what its caller wrote. */
 const hasOwnWords = (message: string, body: string): boolean =>
@@ -33,6 +30,15 @@ const hasOwnWords = (message: string, body: string): boolean =>
 
 /** Fields that the gateway adds by itself. */
 const added: ReadonlySet<string> = new Set(["prompt_cache_key", "stream_options", "include"])
+
+const keepsMeaning: ReadonlySet<RefusedPart["_tag"]> = new Set([
+  "ForcedCall",
+  "ToolsOrSchema",
+  "NoSchema",
+  "AlternateTurns",
+  "NoSystem",
+  "TooLong"
+])
 
 /** Whether a field may be left out of a request: not what its client has written in the server's own contract. */
 const mayDrop =
@@ -45,38 +51,36 @@ const mayDrop =
       (part._tag === "UnsupportedValue" && part.allowed.length === 0 && path === "reasoning_effort")
   }
 
-/** Adds to a map of bounded size. */
-const put = <Key, Value>(map: Map<Key, Value>, key: Key, value: Value, most: number): void => {
-  map.delete(key)
-  for (const oldest of map.keys()) {
-    if (map.size < most) break
-    map.delete(oldest)
-  }
-  map.set(key, value)
-}
-
 /** A body as it is sent, and the paths of what was changed. */
 interface FittedBody {
   readonly body: string
   readonly changed: ReadonlyArray<string>
 }
 
+/** What is known of the models of one server in a contract, and what follows from it. */
 export class Refusals {
   readonly #contract: FamilyName
-  readonly #models = new Map<string, Map<string, Known>>()
+  readonly #learned: LearnedRefusals
 
-  constructor(contract: FamilyName) {
+  constructor(contract: FamilyName, learned: LearnedRefusals) {
     this.#contract = contract
-  }
-
-  /** What is known of each model. `now`: monotonic milliseconds. */
-  known(now: number): ReadonlyArray<{ readonly model: string; readonly part: RefusedPart }> {
-    return Array.from(this.#models, ([model]) => this.#of(model, now).map(({ part }) => ({ model, part }))).flat()
+    this.#learned = learned
   }
 
   /** True if something of a model's refusals is remembered. */
   knows(model: string): boolean {
-    return this.#models.has(model)
+    return this.#learned.has(this.#contract, model)
+  }
+
+  /** The conversation of a request for a model, by what is known of it, and `more` that its own refusals have said. */
+  accepted(model: string, request: CompletionRequest, now: number, more: ReadonlyArray<Known>): AcceptedConversation {
+    const { client, conversation } = request
+    const parts = [...this.#learned.of(this.#contract, model, now), ...more].map(({ part }) => part)
+    if (isWholeFor(conversation, this.#contract)) return acceptedConversation(conversation, [])
+    if (client !== this.#contract) return acceptedConversation(conversation, parts)
+    // Servers of the common contract have parts of it. What the gateway changes for them keeps its meaning.
+    const kept = this.#contract === commonWords ? parts.filter(({ _tag }) => keepsMeaning.has(_tag)) : []
+    return acceptedConversation(conversation, kept)
   }
 
   /** The body of a request for a model, by what is known of it, and `more` that its own refusals have said. */
@@ -85,9 +89,9 @@ export class Refusals {
     body: string,
     request: CompletionRequest,
     now: number,
-    more: ReadonlyArray<Known> = []
+    more: ReadonlyArray<Known>
   ): FittedBody {
-    const facts = [...this.#of(model, now), ...more]
+    const facts = [...this.#learned.of(this.#contract, model, now), ...more]
     if (facts.length === 0) return { body, changed: [] }
     const unread = facts.flatMap(({ part }) => part._tag === "UnsupportedField" ? [part.path] : [])
     const edited = new EditedBody(body, new Set(unread))
@@ -105,9 +109,15 @@ export class Refusals {
   /** What the refusal of a body says. */
   static read({ message = "", refused = [] }: UpstreamFailure, body: string, now: number): ReadonlyArray<Known> {
     const isServers = hasOwnWords(message, body)
+    const all = refusingWords(message)
+    const words = all.filter((one, i) =>
+      !all.some((other, k) => k !== i && other.includes(one) && (other !== one || k < i))
+    )
+      .join("; ").slice(0, longestWords)
     return refused.map((part) => ({
       part,
       isServers,
+      words,
       until: now + knownFor,
       perCharacter: part._tag === "OverWindow" ? part.prompt / body.length : 0
     }))
@@ -115,28 +125,35 @@ export class Refusals {
 
   /** Remembers what refusals have said in the server's words, once a request without it was answered. */
   learn(model: string, known: ReadonlyArray<Known>): void {
-    const facts = this.#models.get(model) ?? new Map<string, Known>()
-    for (const each of known) if (each.isServers) put(facts, keyOfPart(each.part), each, mostOfModel)
-    put(this.#models, model, facts, mostModels)
+    for (const { isServers, ...fact } of known) {
+      // Whether a model thinks differs from request to request.
+      if (isServers && fact.part._tag !== "ForcedCall") {
+        this.#learned.learn({ ...fact, contract: this.#contract, model })
+      }
+    }
   }
 
   /** A request with this body was answered: forgets what it contradicts. */
   answered(model: string, body: string, now: number): void {
-    if (this.#of(model, now).length === 0) return
+    const facts = this.#learned.of(this.#contract, model, now)
+    if (facts.length === 0) return
     const sent = new EditedBody(body)
-    for (const [key, { part }] of this.#models.get(model) ?? []) {
-      const limit = part._tag === "TooLarge" ? sent.limit()?.[1] ?? 0 : 0
-      const isSent = part._tag === "UnsupportedField"
-        ? sent.placesOf(part.path).length > 0
-        : part._tag === "TooLarge" && limit > part.most
-      if (isSent) this.#models.get(model)?.delete(key)
-    }
+    for (const fact of facts) if (isSent(sent, fact.part)) this.#learned.end(fact)
   }
+}
 
-  #of(model: string, now: number): ReadonlyArray<Known> {
-    const facts = this.#models.get(model)
-    if (facts === undefined) return []
-    for (const [key, { until }] of facts) if (until <= now) facts.delete(key)
-    return [...facts.values()]
+/** True for a body with what a part says that the server refuses. */
+const isSent = (body: EditedBody, part: RefusedPart): boolean => {
+  switch (part._tag) {
+    case "UnsupportedField":
+      return body.placesOf(part.path).length > 0
+    case "TooLarge":
+      return (body.limit()?.[1] ?? 0) > part.most
+    case "TooLong": {
+      const text = body.get(part.path)
+      return typeof text === "string" && text.length > part.most
+    }
+    default:
+      return false
   }
 }

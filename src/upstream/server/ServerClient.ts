@@ -16,6 +16,7 @@ import { wellFormed } from "../../domain/json.ts"
 import { loginOfToken } from "../../domain/ownLogin.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
+import { once, transduce } from "../../domain/stream/transduce.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { upstreamNamed } from "../../domain/upstreamNames.ts"
@@ -29,6 +30,7 @@ import type {
   EmbeddingsRequest,
   RoundRecorder
 } from "../Upstream.ts"
+import { type AcceptedConversation, CallersReply } from "./acceptedConversation.ts"
 import { type Known, Refusals } from "./Refusals.ts"
 import { makeRelay } from "./relay.ts"
 import { isKey, makeServerAnswers, type RequestedModel, secretsOfKey } from "./serverAnswers.ts"
@@ -77,7 +79,7 @@ export interface ServerProtocol {
 /** The settings of a driver that concern its calls. */
 export type ClientSettings = Pick<
   ServerSettings,
-  "baseUrl" | "credentialHeader" | "forwardHeaders" | "limits" | "upstream" | "wholeReplies"
+  "baseUrl" | "credentialHeader" | "forwardHeaders" | "limits" | "refusals" | "upstream" | "wholeReplies"
 >
 
 /** What a call has of the request that it is made for. */
@@ -96,6 +98,22 @@ export interface CompletionCall {
   /** Decodes the events of the reply. */
   readonly chunks: ChunkDecoder
 }
+
+/** Makes the call of a completion. `now`: monotonic milliseconds. */
+type SayCompletion = (request: CompletionRequest, now: number) => Cooperative<CompletionCall>
+
+/** A body that the server has refused, and what its refusal says. */
+interface Refused {
+  readonly body: string
+  readonly failure: UpstreamFailure
+  readonly known: ReadonlyArray<Known>
+}
+
+/** The events of a reply for its caller. */
+const callersReply = (
+  events: CompletionReply["events"],
+  accepted: AcceptedConversation
+): CompletionReply["events"] => events.pipe(transduce(once(new CallersReply(accepted))))
 
 /** Closing the connection stops the server, so leaving takes no time. */
 const leavesAtOnce = () => true
@@ -118,7 +136,7 @@ export const makeServerClient = (
    * begins at its end, and a longer one would look like a server that hangs.
    */
   let slowUntil = -Infinity
-  const refusals = new Refusals(id)
+  const refusals = new Refusals(id, settings.refusals)
   const isAskedWhole = ({ conversation, isWhole }: CompletionRequest, now: number): boolean =>
     isWhole === true && (
       conversation.vendorFields?.compacts === true ||
@@ -286,40 +304,50 @@ export const makeServerClient = (
   const sendFitted = (
     request: CompletionRequest,
     token: string | undefined,
-    call: CompletionCall,
+    say: SayCompletion,
     scope: Scope.Scope,
     clock: Clock.Clock,
-    tried: ReadonlyArray<string> = [],
-    more: ReadonlyArray<Known> = []
+    before: ReadonlyArray<Refused> = []
   ): Effect.Effect<CompletionReply, UpstreamFailure> => {
-    const { model: { id: model } } = call
-    const { budget } = request
-    const { body, changed } = refusals.fitted(model, call.body, request, monotonicMillis(clock), more)
-    if (changed.length > 0) request.onChanged?.(changed)
-    const sent = send(request, token, { ...call, body }, scope, clock)
-    const noted = more.length === 0 && !refusals.knows(model) ? sent : Effect.map(sent, (reply) => {
-      if (more.length > 0) refusals.learn(model, more)
-      refusals.answered(model, body, monotonicMillis(clock))
-      return reply
-    })
-    return Effect.catch(noted, (failure) => {
-      const { refused, status } = failure
-      if (refused === undefined || tried.length === mostRepeats || (status !== 400 && status !== 422)) {
-        return Effect.fail(failure)
+    const { model: { id: model }, budget } = request
+    const now = monotonicMillis(clock)
+    const more = before.flatMap(({ known }) => known)
+    const accepted = refusals.accepted(model, request, now, more)
+    return Effect.flatMapEager(
+      startCooperatively(say({ ...request, conversation: accepted.conversation }, now)),
+      (call) => {
+        const { body, changed: fields } = refusals.fitted(model, call.body, request, now, more)
+        const last = before.at(-1)
+        if (last !== undefined && (before.some((each) => each.body === body) || !budget.takeCall())) {
+          return Effect.fail(last.failure)
+        }
+        const changed = [...accepted.changed, ...fields]
+        if (changed.length > 0) request.onChanged?.(changed)
+        const sent = send(request, token, { ...call, body }, scope, clock)
+        const noted = more.length === 0 && !refusals.knows(model) ? sent : Effect.map(sent, (reply) => {
+          if (more.length > 0) refusals.learn(model, more)
+          refusals.answered(model, body, monotonicMillis(clock))
+          return reply
+        })
+        const answered = accepted.replyTool === undefined && accepted.names.size === 0
+          ? noted
+          : Effect.map(noted, (reply) => ({ ...reply, events: callersReply(reply.events, accepted) }))
+        return Effect.catch(answered, (failure) => {
+          const { refused, status } = failure
+          if (refused === undefined || before.length === mostRepeats || (status !== 400 && status !== 422)) {
+            return Effect.fail(failure)
+          }
+          const known = Refusals.read(failure, body, monotonicMillis(clock))
+          return sendFitted(request, token, say, scope, clock, [...before, { body, failure, known }])
+        })
       }
-      const now = monotonicMillis(clock)
-      const bodies = [...tried, body]
-      const known = [...more, ...Refusals.read(failure, body, now)]
-      return !bodies.includes(refusals.fitted(model, call.body, request, now, known).body) && budget.takeCall()
-        ? sendFitted(request, token, call, scope, clock, bodies, known)
-        : Effect.fail(failure)
-    })
+    )
   }
 
-  /** Makes the call of a completion, in slices, and sends it. `now`: monotonic milliseconds. */
+  /** Makes the call of a completion, in slices, and sends it. */
   const complete = (
     request: CompletionRequest,
-    say: (request: CompletionRequest, now: number) => Cooperative<CompletionCall>
+    say: SayCompletion
   ): Effect.Effect<CompletionReply, UpstreamFailure, Scope.Scope> =>
     Effect.flatMapEager(request.credential.token, (token) =>
       Effect.withFiber((fiber) => {
@@ -328,18 +356,13 @@ export const makeServerClient = (
         budget.startReply()
         if (!budget.takeCall()) return Effect.fail(budget.noCallLeft("completion"))
         const clock = fiber.getRef(Clock.Clock)
-        const now = monotonicMillis(clock)
-        const asked = { ...request, isWhole: isAskedWhole(request, now) }
-        return Effect.flatMapEager(
-          startCooperatively(say(asked, now)),
-          (call) => sendFitted(asked, token, call, scope, clock)
-        )
+        const isWhole = isAskedWhole(request, monotonicMillis(clock))
+        return sendFitted({ ...request, isWhole }, token, say, scope, clock)
       }))
 
   const relay = makeRelay({ call, isError, limits, refusal })
   const { listModels, verify } = makeServerLists({ ask, isAnswer, isError, isVersioned, readBody, refusal })
   const { secrets } = exchanges
-  const refused = (now: number) => refusals.known(now)
   return {
     ask,
     complete,
@@ -350,7 +373,6 @@ export const makeServerClient = (
     post,
     readBody,
     refusal,
-    refused,
     relay,
     secrets,
     verify

@@ -5,6 +5,7 @@ import type { FieldPolicy } from "../../contracts/shared/fieldPolicy.ts"
 import type { HistoryReasoning } from "../../contracts/shared/serverThinking.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { ExchangeLimits } from "../Exchange.ts"
+import { LearnedRefusals } from "./LearnedRefusals.ts"
 
 /** A model, with the server's name for it. */
 export interface ServerModel
@@ -46,6 +47,8 @@ export interface ServerSettings {
   /** The headers of callers that the server gets too: names in lower case, or beginnings with a `*`. */
   readonly forwardHeaders: ReadonlyArray<string>
   readonly limits: ExchangeLimits
+  /** What the server's refusals have shown. */
+  readonly refusals: LearnedRefusals
 }
 
 const defaults = {
@@ -63,8 +66,12 @@ const defaults = {
 
 /** Settings of the driver of a server, of which those with a default may be absent: a server has all of its contract, and gets all fields. */
 export type ServerOptions =
-  & Omit<ServerSettings, keyof typeof defaults>
-  & Partial<Pick<ServerSettings, keyof typeof defaults>>
+  & Omit<ServerSettings, keyof typeof defaults | "refusals">
+  & Partial<Pick<ServerSettings, keyof typeof defaults | "refusals">>
 
 /** The settings, with the defaults of absent ones. */
-export const settingsOf = (options: ServerOptions): ServerSettings => ({ ...defaults, ...options })
+export const settingsOf = (options: ServerOptions): ServerSettings => ({
+  ...defaults,
+  refusals: new LearnedRefusals(),
+  ...options
+})

@@ -34,14 +34,14 @@ export interface ModelList {
 /** Makes the driver of a server from what is its own. */
 export const serverDriver = (
   client: ServerClient,
-  settings: Pick<ServerSettings, "furtherModels">,
+  settings: Pick<ServerSettings, "furtherModels" | "refusals">,
   { ask, path, query, read }: ModelList,
   own: Pick<Driver, "name" | "contract" | "sends" | "complete" | "capabilities">
 ): Driver => ({
   ...own,
   capabilities: {
     ...own.capabilities,
-    refusals: client.refused,
+    refusals: settings.refusals,
     listModels: client.listModels(path + query, read, ask)
   },
   // Most self-hosted servers need no key; others refuse by themselves.

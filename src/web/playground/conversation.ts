@@ -2,6 +2,7 @@
  * A conversation of the playground, independent of the API style.
  */
 import { playedStyles } from "../../api.ts"
+import type { Conversation } from "../../contracts.ts"
 
 export const styles = playedStyles
 export type Style = (typeof styles)[number]
@@ -45,12 +46,7 @@ export interface Prompt {
   readonly json: boolean
 }
 
-export interface ToolDeclaration {
-  readonly name: string
-  readonly description: string
-  /** JSON Schema. */
-  readonly parameters: unknown
-}
+export type ToolDeclaration = Conversation["tools"][number]
 
 /** A reply, as far as it has arrived. */
 export interface Answer {

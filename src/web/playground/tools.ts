@@ -58,7 +58,7 @@ export const declaredTools = (text: string): ReadonlyArray<ToolDeclaration> | un
     ? tools.map(({ description, name, parameters }) => ({
       name: string(name),
       description: string(description),
-      parameters: parameters ?? { type: "object", properties: {} }
+      parameters: record(parameters ?? { type: "object", properties: {} }) as NonNullable<ToolDeclaration["parameters"]>
     }))
     : undefined
 }

@@ -1047,6 +1047,7 @@ export const en = {
     inState: (n: number, state: string) => `${n} ${state.toLowerCase()}`,
     waiting: (n: string) => `${n} waiting`,
     errors: "Errors",
+    refused: "Refused",
     ofTries: (n: string) => `of ${n}`,
     speed: "First event",
     p95: (time: string) => `p95 ${time}`,

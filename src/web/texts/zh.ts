@@ -1076,6 +1076,7 @@ export const zh: Texts = {
     inState: (n, state) => `${n} 个${state}`,
     waiting: (n) => `${n} 个排队`,
     errors: "错误",
+    refused: "被拒绝",
     ofTries: (n) => `/ ${n}`,
     speed: "首个事件",
     p95: (time) => `p95 ${time}`,

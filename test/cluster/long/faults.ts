@@ -234,13 +234,13 @@ describe("one node of a cluster", () => {
     await Effect.runPromise(cluster.reference.suspend(emailOf("a"), true))
     assert.notStrictEqual(outcomeOf(await chat(second!.url, "!say no")), "ok")
     await Effect.runPromise(cluster.reference.suspend(emailOf("a"), false))
-    const [name = ""] = await listOf(client, "ZRANGE", "gw:{main}:untried", "0", "-1")
+    const [name = ""] = await listOf(client, "ZRANGE", "gw:{main}:pool:default:untried", "0", "-1")
     await Effect.runPromise(cluster.reference.fail({ name: "hang-before-headers", call: "login", times: 1 }))
-    await command(client, "ZADD", "gw:{main}:untried", "XX", "1", name)
+    await command(client, "ZADD", "gw:{main}:pool:default:untried", "XX", "1", name)
     let tried: string | undefined
     while (tried === undefined) {
       await pause(50)
-      tried = (await listOf(client, "HGETALL", "gw:{main}:trying"))[1]
+      tried = (await listOf(client, "HGETALL", "gw:{main}:pool:default:trying"))[1]
     }
     await cluster.until(({ open }) => open > 0)
     const trying = cluster.nodes.find(({ id }) => id === tried)!

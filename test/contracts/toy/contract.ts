@@ -59,6 +59,7 @@ const limits: Limits = {
   toolNames: wordLimit(64, "a-z"),
   stopSequences: 0,
   texts: undefined,
+  pictures: [],
   exclusive: [],
   needsProperties: false,
   history: { joinsTurns: false, begins: "anyhow", uniqueIds: "in a turn", refusedTexts: "none" }
@@ -74,6 +75,8 @@ const facts: ContractFacts = {
     outputLimit: "n",
     limitPath: () => "n",
     samplingPath: (_, name) => name,
+    toolChoice: "tool_choice",
+    schema: "schema",
     paths: new Map()
   },
   limits,

@@ -236,6 +236,43 @@ const rows: ReadonlyArray<Row> = [
     ["tools", 0, "parameters"],
     schema
   ],
+  [
+    "a list gets a schema of its items, in each place",
+    "messages",
+    "chat",
+    {
+      tools: [{
+        name: "f",
+        input_schema: {
+          type: "object",
+          properties: {
+            a: { type: "array" },
+            b: { anyOf: [{ type: "array" }, { type: "array", items: { type: "string" } }] }
+          },
+          $defs: { items: { type: "object", properties: { items: { type: "array", prefixItems: [{}] } } } }
+        }
+      }]
+    },
+    null,
+    ["tools", 0, "function", "parameters"],
+    {
+      type: "object",
+      properties: {
+        a: { type: "array", items: {} },
+        b: { anyOf: [{ type: "array", items: {} }, { type: "array", items: { type: "string" } }] }
+      },
+      $defs: { items: { type: "object", properties: { items: { type: "array", prefixItems: [{}] } } } }
+    }
+  ],
+  [
+    "a turn to go on with leaves without blanks at its end",
+    "chat",
+    "messages",
+    { messages: [{ role: "user", content: "Go" }, { role: "assistant", content: "Once upon " }] },
+    null,
+    ["messages", 1, "content"],
+    "Once upon"
+  ],
   ["four stop sequences leave", "chat", "chat", { stop: seven }, null, ["stop"], seven.slice(0, 4)],
   [
     "five stop sequences leave",
@@ -263,6 +300,57 @@ const rows: ReadonlyArray<Row> = [
     "a\ufffd b 😀 \\ud83d"
   ]
 ]
+
+const picture = (type: string, data: string) => ({
+  chat: {
+    messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: `data:${type};base64,${data}` } }] }]
+  },
+  responses: {
+    input: [{ role: "user", content: [{ type: "input_image", image_url: `data:${type};base64,${data}` }] }]
+  },
+  messages: {
+    messages: [{ role: "user", content: [{ type: "image", source: { type: "base64", media_type: type, data } }] }]
+  },
+  generate: { contents: [{ role: "user", parts: [{ inlineData: { mimeType: type, data } }] }] }
+})
+const fieldOfTurn = { chat: "messages[0]", responses: "input[0]", generate: "contents[0]" } as const
+
+describe("a picture before a messages server", () => {
+  it.effect.each(styleNames.flatMap((style) => [
+    [style, "another type", "image/png", "/9j/4AAQSkZJRgABAQ==", "image/jpeg"] as const,
+    [style, "a name that is no type", "image/jpg", "AAAA", "image/jpeg"] as const,
+    [style, "its type", "image/webp", "UklGRgA=", "image/webp"] as const
+  ]))("has the type of its bytes: %s, called by %s", ([style, , said, data, type]) =>
+    Effect.gen(function*() {
+      const ask = yield* startAsking(drivers.messages)
+      const { received, status, text } = yield* Effect.promise(() => ask(style, picture(said, data)[style]))
+      assert.strictEqual(status, 200, text)
+      assert.deepStrictEqual(at(received[0], "messages", 0, "content", 0, "source"), {
+        type: "base64",
+        media_type: type,
+        data
+      })
+    }))
+
+  it.effect.each(["chat", "responses", "generate"] as const)(
+    "of a type that the contract does not have is refused by its field: %s",
+    (style) =>
+      Effect.gen(function*() {
+        const ask = yield* startAsking(drivers.messages)
+        const { received, status, text } = yield* Effect.promise(() => ask(style, picture("image/bmp", "Qk0=")[style]))
+        assert.strictEqual(status, 400)
+        assert.include(text, `${fieldOfTurn[style]}: a picture is image/jpeg, image/png, image/gif, image/webp`)
+        assert.lengthOf(received, 0)
+      })
+  )
+
+  it.effect("reaches the vendor as a client of its contract calls it, where the bytes say nothing", () =>
+    Effect.gen(function*() {
+      const ask = yield* startAsking(drivers.messages)
+      const { received } = yield* Effect.promise(() => ask("messages", picture("image/bmp", "Qk0=").messages))
+      assert.strictEqual(at(received[0], "messages", 0, "content", 0, "source", "media_type"), "image/bmp")
+    }))
+})
 
 describe("what a server's contract limits", () => {
   it.effect.each(rows)(

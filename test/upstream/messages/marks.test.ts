@@ -125,6 +125,48 @@ describe("a request to a messages server", () => {
   })
 })
 
+describe("the marks of a client of chat completions", () => {
+  const mark = { cache_control: { type: "ephemeral" } }
+  const hour = { cache_control: { type: "ephemeral", ttl: "1h" } }
+  const marked = [
+    { role: "system", content: [{ type: "text", text: "Rules", ...hour }] },
+    { role: "user", content: "First", ...mark },
+    { role: "assistant", content: "Yes" },
+    { role: "user", content: [{ type: "text", text: "And" }, { type: "text", text: "now?", ...mark }] }
+  ]
+
+  it.each([false, true])("reach a messages server, and no others are set, streamed: %s", async (stream) => {
+    await post("/v1/chat/completions", {
+      model: "own/m",
+      stream,
+      messages: marked,
+      tools: tools.map((tool) => ({ ...tool, ...mark }))
+    })
+    const body = sentTo("own")
+    assert.deepStrictEqual(marksIn(body), [
+      ".messages[0].content[0]",
+      ".messages[2].content[1]",
+      ".system[0]",
+      ".tools[0]"
+    ])
+    assert.deepStrictEqual(body["system"], [{ type: "text", text: "Rules", ...hour }])
+  })
+
+  it("are the last four of more, which the vendor accepts", async () => {
+    const user = (text: string) => [{ role: "user", content: text, ...mark }, { role: "assistant", content: "Yes" }]
+    await post("/v1/chat/completions", {
+      model: "own/m",
+      messages: [...marked.slice(0, 1), ...["a", "b", "c", "d"].flatMap(user), { role: "user", content: "e" }]
+    })
+    assert.deepStrictEqual(marksIn(sentTo("own")), [0, 2, 4, 6].map((i) => `.messages[${i}].content[0]`))
+  })
+
+  it("reach a server of their contract as they stand", async () => {
+    await post("/v1/chat/completions", { model: "plain/m", messages: marked })
+    assert.deepStrictEqual(sentTo("plain")["messages"], marked)
+  })
+})
+
 describe("the name of a conversation's cache", () => {
   const names = async (path: string, name: string, body: Fields, headers?: Readonly<Record<string, string>>) => {
     await post(path, { model: `${name}/m`, ...body }, headers)

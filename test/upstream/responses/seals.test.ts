@@ -39,6 +39,23 @@ describe("a seal that the server refuses", () => {
     }
   }
 
+  it.each([
+    "Item with id 'rs_far' not found.",
+    "Item 'rs_far' of type 'reasoning' was provided without its required following item."
+  ])("is left out by the words of a server that knows no such item: %s", async (message) => {
+    await start()
+    for (const stream of [false, true]) {
+      bench.server.answer(({ body }) =>
+        JSON.stringify(body["input"]).includes("rs_far")
+          ? json(400, { error: { message, type: "invalid_request_error", param: "input", code: null } })
+          : said("It is there")
+      )
+      const { body } = await ask({ ...sealedThinking, stream, input: foreignTurn })
+      assert.strictEqual(body["output_text"], "It is there")
+      assert.lengthOf(bench.server.requests, 2)
+    }
+  })
+
   it("is left alone where the refusal is about something else", async () => {
     await start()
     bench.server.answer(() => json(400, { error: { code: "unsupported_value", message: "input: no", param: "input" } }))

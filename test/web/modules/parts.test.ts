@@ -86,22 +86,22 @@ describe("the playground's requests in the console", () => {
     tools: false,
     ownTools: [{ name: "f", description: "", parameters: { type: "object" } }],
     temperature: 0.5,
-    maxTokens: 7,
+    maxTokens: 70,
     json: true
   } as const
 
   it("have their parameters, picture and tools where each style's contract has them", () => {
     const bodies = styles.map((style) => JSON.parse(JSON.stringify(wireOf({ ...prompt, style }).body)) as object)
     const [chat, responses, messages, generate] = bodies
-    assert.deepInclude(chat, { temperature: 0.5, max_completion_tokens: 7, response_format: { type: "json_object" } })
+    assert.deepInclude(chat, { temperature: 0.5, max_completion_tokens: 70, response_format: { type: "json_object" } })
     assert.deepInclude(responses, {
       temperature: 0.5,
-      max_output_tokens: 7,
+      max_output_tokens: 70,
       text: { format: { type: "json_object" } }
     })
-    assert.deepInclude(messages, { temperature: 0.5, max_tokens: 7 })
+    assert.deepInclude(messages, { temperature: 0.5, max_tokens: 70 })
     assert.deepInclude(generate, {
-      generationConfig: { temperature: 0.5, maxOutputTokens: 7, responseMimeType: "application/json" }
+      generationConfig: { temperature: 0.5, maxOutputTokens: 70, responseMimeType: "application/json" }
     })
     for (const body of bodies) {
       assert.include(JSON.stringify(body), "QUJD")

@@ -1,8 +1,7 @@
 -- Registers a node with its actual leases and waiters, which replace the store's view of it. Arguments: whether the
 -- process starts, an id for data without one, the id that the node knows, its version and start time, a JSON
--- array of leases (ticket, account, fence, and the pool if it is not `default`) and one of waiters (ticket, request, number,
--- remaining and elapsed milliseconds, style, and what `acquire` takes of a request that names pools, with the targets that it
--- waits for). The number 0 means that the node does not know yet whether the store has the waiter. Returns how many leases
+-- array of leases (ticket, account, fence and pool) and one of waiters: ticket, number, elapsed milliseconds, and the request as `acquire` takes
+-- it. The number 0 means that the node does not know yet whether the store has the waiter. Returns how many leases
 -- the store had dropped, the run id of the server, and the time of the last write before this server (0 without one). Data of another
 -- format returns `format`, its number and that of this node.
 local FORMAT = '1'
@@ -12,18 +11,14 @@ if format and format ~= FORMAT then return { 'format', format, FORMAT } end
 if not format then call('HSET', K .. 'lim', 'format', FORMAT) end
 if epoch ~= '' and served and served ~= server then
   -- The data may be older than what the nodes hold: nothing is granted before they have brought it.
-  quiet = now + ALIVE
-  call('SET', K .. 'quiet', int(quiet))
+  be_quiet(now + ALIVE)
   call('HSET', K .. 'lim', 'back', int(now), 'data_at', call('HGET', K .. 'sum', 'at') or int(now))
   call('DEL', K .. 'returning')
   for _, one in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
     call('ZADD', K .. 'nodes', quiet, one)
     call('SADD', K .. 'returning', one)
   end
-  if call('EXISTS', K .. 'returning') == 0 then
-    quiet = now + RETURN
-    call('SET', K .. 'quiet', int(quiet))
-  end
+  if call('EXISTS', K .. 'returning') == 0 then be_quiet(now + RETURN) end
   -- Numbers that the data lacks are not given twice.
   given, numbered, stamped = given + DISTANCE, numbered + DISTANCE, stamped + DISTANCE
 end
@@ -37,12 +32,10 @@ if epoch == '' then
   epoch = fresh
   call('SET', K .. 'epoch', epoch)
   call('HSET', K .. 'lim', 'since', int(now))
-  quiet = now + (starts and 1500 or 5000)
-  call('SET', K .. 'quiet', int(quiet))
+  be_quiet(now + (starts and RETURN or ALIVE))
 elseif not starts and known ~= epoch and quiet > now then
   -- Other nodes return to an empty store as well.
-  quiet = math.max(quiet, (tonumber(call('HGET', K .. 'lim', 'since')) or now) + 5000)
-  call('SET', K .. 'quiet', int(quiet))
+  be_quiet(math.max(quiet, (tonumber(call('HGET', K .. 'lim', 'since')) or now) + ALIVE))
 end
 if starts and call('EXISTS', node) == 1 then
   if listens(me) then return finish({ 'taken' }) end
@@ -58,8 +51,7 @@ for _, lease in ipairs(leases) do
   if lease_of(me, lease[1]) == nil then
     close(me, lease[1])
     dropped = dropped + 1
-    if lease[4] then load_multi_pool() end
-    hold(lease[4] and S.pool_named(lease[4]) or default, me, lease[1], lease[2], lease[3])
+    hold(pool_named(lease[4]), me, lease[1], lease[2], lease[3])
     given = math.max(given, lease[3])
   end
 end
@@ -68,63 +60,26 @@ close_all(me, has)
 call('DEL', K .. 'out:' .. me)
 call('HSET', node, 'sent', 0)
 
--- Puts back a waiter. No refusals during the quiet period, because the accounts may not be restored yet.
-local function put_back(ticket)
-  local id, deadline, since = ticket[1], now + ticket[4], now - ticket[5]
-  local reason, till
-  numbered = math.max(numbered, ticket[3])
-  if not ticket[7] then
-    if quiet <= now then reason, till = hopeless(default, ticket[2], deadline) end
-    if reason == nil then return join(me, id, ticket[2], ticket[3], deadline, since, ticket[6]) end
-  else
-    load_multi_pool()
-    local targets = {}
-    for _, target in ipairs(ticket[7][3]) do
-      local p = quiet > now and S.pool_named(target[1]) or S.configured(target[1])
-      if p then
-        local why, when
-        if quiet <= now then why, when = hopeless(p, target[2], deadline) end
-        if why then
-          reason, till = S.sooner_retry(reason, till, why, when)
-        else
-          targets[#targets + 1] = { target[1], target[2], 'later', target[3] }
-        end
-      end
-    end
-    if #targets == 1 and targets[1][1] == 'default' and not targets[1][4] then
-      return join(me, id, targets[1][2], ticket[3], deadline, since, ticket[6])
-    end
-    if #targets > 0 then
-      local waiter = {
-        id = me .. '|' .. id, node = me, ticket = id, number = ticket[3], deadline = deadline, since = since,
-        style = ticket[6], spread = ticket[7][1], holding = ticket[7][2] == 1 and #targets > 1, targets = targets
-      }
-      S.records[waiter.id] = waiter
-      for i, target in ipairs(targets) do
-        if i == 1 or not waiter.holding then S.join_place(waiter, target) end
-      end
-      call('ZADD', K .. 'queue', waiter.number, waiter.id)
-      return S.settle(waiter)
-    end
-  end
-  notify(me, 'refuse ' .. id .. ' ' .. table.concat(refusal(reason or 'Unavailable', till), ' '))
+-- Puts back a waiter.
+local function put_back(ticket, number, waited, claim)
+  local deadline = now + claim.patience
+  numbered = math.max(numbered, number)
+  local able, reason, till = able_of(claim.targets, deadline)
+  if #able == 0 then return notify_refusal(me, ticket, reason or 'Unavailable', till) end
+  join(ticket, claim, able, number, now - waited, deadline, claim.holds and #able > 1, true)
 end
-for _, ticket in ipairs(tickets) do
-  local p, account, fence = lease_of(me, ticket[1])
-  if p then
-    if ticket[3] > 0 then
-      notify(me, 'grant ' .. ticket[1] .. ' ' .. table.concat(grant_of(p, me, ticket[1], account, fence), ' '))
-    end
-  elseif ticket[3] > 0 and call('HEXISTS', K .. 'tickets:' .. me, ticket[1]) == 0 and not (S and S.record_of(me, ticket[1])) then
-    put_back(ticket)
+for _, one in ipairs(tickets) do
+  local ticket, number = one[1], one[2]
+  local p, account, fence = lease_of(me, ticket)
+  if number > 0 and p then
+    notify_grant(me, ticket, p, account, fence)
+  elseif number > 0 and not record_of(me, ticket) then
+    put_back(unpack(one))
   end
 end
 -- The node may have missed messages: it stays responsible for probes of accounts until it reports their outcome.
 for _, p in ipairs(pools) do
-  local trying = call('HGETALL', p.k .. 'trying')
-  for i = 1, #trying, 2 do
-    if trying[i + 1] == me then notify(me, 'due ' .. trying[i]) end
-  end
+  for _, account in ipairs(assigned(p, 'trying', me)) do notify(me, 'due ' .. account) end
 end
 serve()
 finish()

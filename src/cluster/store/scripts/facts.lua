@@ -1,17 +1,17 @@
 -- The state of accounts. For each: name, state, milliseconds until it recovers (or `inf`), slots in use, fault, last test,
--- epoch, token version, the stored token, the windows of its quota, whether it is at a budget (until when), and what is used of its budgets
+-- epoch, token version, the stored token, the windows of its quota, whether it is at a budget (1), and what is used of its budgets
 -- (`budgets.lua`).
 reap()
 finish()
 local reply = {}
 for _, account in ipairs(cjson.decode(ARGV[4])) do
   local p = pool_of(account)
-  local state, till = state_of(p, account)
-  local facts = call('HMGET', K .. 'health:' .. account, 'fault', 'tested', 'epoch', 'token')
+  local state, till = state_of(account)
+  local facts = call('HMGET', health_key(account), 'fault', 'tested', 'epoch', 'token')
   local left = till == INF and 'inf' or int(math.max(0, till - now))
   local all = { account, state, left, int(used(p, account)), facts[1] or '', facts[2] or '', facts[3] or '0', facts[4] or '0',
-    call('GET', K .. 'token:' .. account) or '', quota_of(account), budgeted and call('HGET', p.k .. 'spent', account) or '',
-    B and B.told(account) or '' }
+    call('GET', K .. 'token:' .. account) or '', quota_of(account), budgeted and spent_of(account) > 0 and '1' or '',
+    budgeted and used_of_budgets(account) or '' }
   for _, fact in ipairs(all) do reply[#reply + 1] = fact end
 end
 return reply

@@ -1,5 +1,6 @@
--- The health of accounts. A verdict is `ok`, the name of a fault, `none`, or empty. Only reports of attempts that began
--- after the last fault count (`since` is the account's epoch at that time); older ones can only worsen the state.
+-- The health of accounts. A report has an account and its verdict: `ok`, the name of a fault, `none`, or nothing. Only reports of attempts that
+-- began after the last fault count (`since` is the account's epoch at that time); older ones can only worsen the state. That of a fault has
+-- its state, the first and the longest delay, seconds that the upstream states (`retry`), and a random share.
 local function delay_of(state, count, first, longest, retry, random)
   local delay = first * 2 ^ math.min(count - 1, 30) * (1 + random)
   if state == 'cooling' and retry then delay = math.max(0, retry * 1000) end
@@ -8,13 +9,14 @@ end
 
 -- Returns the new state, the number of consecutive faults and the delay; empty if nothing changed. The number is 1 for an account that is
 -- ready again after it was out.
-local function report(account, since, verdict, state, first, longest, retry, random)
-  if account == '' or verdict == '' then return {} end
+local function report(seen)
+  local account, since, verdict, state, retry, random = seen.account, seen.since, seen.verdict, seen.state, seen.retry, seen.random
+  if not verdict then return {} end
   local p = pool_of(account)
   if not is_member(p, account) then return {} end
-  local key = K .. 'health:' .. account
+  local key = health_key(account)
   local facts = call('HMGET', key, 'epoch', 'fault', 'faults', 'first', 'longest')
-  local current, till = health_of(p, account)
+  local current, till = health_of(account)
   local tried = current == 'out' and till == INF
   if since == 'try' and not tried then return {} end
   local fresh = since == 'always' or since == (facts[1] or '0')
@@ -25,37 +27,25 @@ local function report(account, since, verdict, state, first, longest, retry, ran
     restore(p, account)
     return current ~= 'ready' and { 'ready', current == 'out' and '1' or '0', '0' } or {}
   end
-  if verdict == 'none' then
+  if verdict == 'none' or (current == 'out' and state == 'cooling') then
     if since ~= 'try' or not facts[2] then return {} end
     -- The probe itself failed, which says nothing about the account: the next one follows after the same delay.
     local delay = delay_of('out', tonumber(facts[3]), tonumber(facts[4]), tonumber(facts[5]), nil, random)
     suspend(p, account, 'out', now + delay)
     return { 'out', facts[3], int(delay) }
   end
-  if current == 'out' and state == 'cooling' then
-    if since ~= 'try' or not facts[2] then return {} end
-    local delay = delay_of('out', tonumber(facts[3]), tonumber(facts[4]), tonumber(facts[5]), nil, random)
-    suspend(p, account, 'out', now + delay)
-    return { 'out', facts[3], int(delay) }
-  end
   if fresh or (current ~= 'out' and state == 'out') then
     local count = facts[2] == verdict and (tonumber(facts[3]) or 0) + 1 or 1
-    local stated = delay_of(state, count, first, longest, retry, random)
+    local stated = delay_of(state, count, seen.first, seen.longest, retry, random)
     local delay = math.min(stated, TRIED_AFTER)
-    call('HSET', key, 'fault', verdict, 'faults', count, 'first', first, 'longest', longest, 'epoch', stamp())
+    call('HSET', key, 'fault', verdict, 'faults', count, 'first', seen.first, 'longest', seen.longest, 'epoch', stamp())
     suspend(p, account, state, now + delay, now + stated)
     return { state, int(count), int(delay) }
   end
   if current ~= 'cooling' or not retry then return {} end
-  local stated = delay_of(state, 1, first, longest, retry, random)
-  if now + stated > math.max(till, stated_of(p, account)) then
+  local stated = delay_of(state, 1, seen.first, seen.longest, retry, random)
+  if now + stated > math.max(till, stated_of(account)) then
     suspend(p, account, 'cooling', now + math.min(stated, TRIED_AFTER), now + stated)
   end
   return {}
-end
-
--- The report in the arguments from index `i` on.
-local function report_at(i)
-  return report(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4]), tonumber(ARGV[i + 5]),
-    tonumber(ARGV[i + 6]), tonumber(ARGV[i + 7]) or 0)
 end

@@ -1,30 +1,23 @@
 -- The limits and usage of business keys over all nodes (`windows.lua`). Requests of keys with limits are admitted here and held by their
--- node in `usage:adm:<node>`. For other requests the node reports how many are active (`usage:held:<node>`) and their usage. Operations:
---   admit key ticket most tokens units nanos entered strict tokens units nanos (window requests tokens units nanos)...
---                                   admits one request if all limits allow it; `quiet` and how many milliseconds to wait
---                                   while nodes return to the store. `entered` is the ticket under which the request was
---                                   counted while its body arrived, or empty; the new one replaces it. `strict` has the
---                                   letters of the windows that reserve the second share in place of the first
---   look keys                       active requests and usage of keys (a JSON array)
---   tell batch settled used held keys
---                                   JSON arrays: tickets, whether they count, their tokens, units and nanos, and of an admitted
---                                   request the key, time, tokens, units and nanos of its reservation, and its strict windows
---                                   with their share, if there are any; keys, a time,
---                                   requests, tokens, units and nanos; keys and their number of active requests. A batch
---                                   counts once. Returns how many requests of the node are held here, the time, and the
---                                   windows of `keys`; `quiet` while nodes return to the store, because what they bring back
---                                   replaces smaller counts
---   sync tickets known last usage   restores the node's missing tickets (ticket, key, time, tokens, units, nanos), and
---                                   releases unknown ones up to the number `last`; `known` lists other tickets to keep.
---                                   `usage` is empty unless the store's data is older: keys with a time and the usage of
---                                   their windows then, which is counted at least. Released requests stay counted in that case
---   seen usage                      counts the usage of windows at least, as `sync` does
+-- node in `usage:adm:<node>`. For other requests the node reports how many are active (`usage:held:<node>`) and their usage. Operations, each
+-- with a JSON value:
+--   admit      { key, ticket, most, entered, reserved, limits }: admits one request if all limits allow it, and if fewer than `most` are
+--              active; `quiet` and how many milliseconds to wait while nodes return to the store. `entered` is the ticket under which
+--              the request was counted while its body arrived, or empty; the new one replaces it. `reserved` is its reservation
+--   look       active requests and usage of keys
+--   tell       { batch, requests, used, held, limited }: finished requests (ticket, whether it counts (1), the share that it has used, and of an
+--              admitted one its reservation), the usage of others (requests, reservation), and keys and their number of active
+--              requests. A batch counts once. Returns how many requests of the node are held here, the time, and the
+--              windows of the keys `limited`; `quiet` while nodes return to the store, because what they bring back
+--              replaces smaller counts
+--   sync       { held, known, last, seen }: restores the node's missing tickets (ticket, reservation), and
+--              releases unknown ones up to the number `last`; `known` lists other tickets to keep.
+--              `seen` is there if the store's data is older: keys with a time and the usage of
+--              their windows then, which is counted at least. Released requests stay counted in that case
+--   seen       counts the usage of windows at least, as `sync` does
 -- Every reply about a key is: active requests, last use, then requests, tokens, units and nanos of its five windows.
-reap()
-if not is_attached() then return finish({ 'lost' }) end
-local op = ARGV[4]
-load_windows()
-local add, used_of, append_windows, touch, is_strict = W.add, W.used_of, W.append_windows, W.touch, W.is_strict
+local op, asked = ARGV[4], cjson.decode(ARGV[5])
+local admitted = K .. 'usage:adm:' .. me
 
 local function under_way(key)
   local count = tonumber(call('HGET', K .. 'usage:use', key)) or 0
@@ -40,106 +33,82 @@ local function append(reply, key)
   return append_windows(reply, key)
 end
 
--- A ticket holds its key, time and tokens, its units and nanos if it reserves a cost, and its strict windows with their share.
-local function hold_key(ticket, key, time, tokens, units, nanos, strict, strict_tokens, strict_units, strict_nanos)
-  local held = key .. ' ' .. int(time) .. ' ' .. int(tokens)
-  if strict or units ~= 0 or nanos ~= 0 then held = held .. ' ' .. int(units) .. ' ' .. int(nanos) end
-  if strict then
-    held = held .. ' ' .. strict .. ' ' .. int(strict_tokens) .. ' ' .. int(strict_units) .. ' ' .. int(strict_nanos)
-  end
-  call('HSET', K .. 'usage:adm:' .. me, ticket, held)
-  call('HINCRBY', K .. 'usage:use', key, 1)
+local function hold_key(ticket, reserved)
+  call('HSET', admitted, ticket, cjson.encode(reserved))
+  call('HINCRBY', K .. 'usage:use', reserved.key, 1)
 end
 
--- Ends a request. If the node was dropped or the data is older, the request is not held; it counts if its key is given.
-local function settle(ticket, counted, tokens, units, nanos, key, time, reserved, whole, rest, strict, most, most_whole, most_rest)
-  local held = call('HGET', K .. 'usage:adm:' .. me, ticket)
-  if held then
-    key, time, reserved, whole, rest, strict, most, most_whole, most_rest =
-      string.match(held, '^(%S+) (%S+) (%S+) ?(%S*) ?(%S*) ?(%S*) ?(%S*) ?(%S*) ?(%S*)$')
-    call('HDEL', K .. 'usage:adm:' .. me, ticket)
-    let_key_go(key)
-  elseif not key then
-    return
-  end
-  if not counted then tokens, units, nanos = 0, 0, 0 end
-  local function less(a, b, c)
-    return tokens - (tonumber(a) or 0), units - (tonumber(b) or 0), nanos - (tonumber(c) or 0)
-  end
-  local plain_tokens, plain_units, plain_nanos = less(reserved, whole, rest)
-  add(key, tonumber(time), counted and 0 or -1, plain_tokens, plain_units, plain_nanos, strict, less(most, most_whole, most_rest))
+-- The reservation of a ticket that is held no more; nil without one.
+local function let_go(ticket)
+  local held = call('HGET', admitted, ticket)
+  if not held then return nil end
+  local reserved = cjson.decode(held)
+  call('HDEL', admitted, ticket)
+  let_key_go(reserved.key)
+  return reserved
+end
+
+-- Ends a request. If the node was dropped or the data is older, the request is not held; it counts if its reservation is given.
+local function settle(ticket, counted, used, given_reservation)
+  local reserved = let_go(ticket) or given_reservation
+  if reserved then settle_usage(reserved, counted, used) end
 end
 
 if op == 'admit' then
-  local key, ticket, most, tokens = ARGV[5], ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
-  local units, nanos = tonumber(ARGV[9]), tonumber(ARGV[10])
-  local strict, strict_share = ARGV[12] ~= '' and ARGV[12] or nil, { tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[15]) }
-  local verdict = 'ok'
-  if call('HEXISTS', K .. 'usage:adm:' .. me, ticket) == 0 then
+  local key, reserved, verdict = asked.key, asked.reserved, 'ok'
+  reserved.time = now
+  if call('HEXISTS', admitted, asked.ticket) == 0 then
     if quiet > now then return finish({ 'quiet', int(quiet - now) }) end
-    if ARGV[11] ~= '' then settle(ARGV[11], false, 0, 0, 0) end
-    if most and under_way(key) >= most then verdict = 'refused' end
-    local counts = used_of(key)
-    for i = 16, #ARGV, 5 do
-      local share = is_strict(strict, ARGV[i]) and strict_share or { tokens, units, nanos }
-      local requests, limit = tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
-      if W.exceeds(counts, share, ARGV[i], requests, limit, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4])) then verdict = 'refused' end
-    end
-    if verdict == 'ok' then
-      hold_key(ticket, key, now, tokens, units, nanos, strict, unpack(strict_share))
-      add(key, now, 1, tokens, units, nanos, strict, unpack(strict_share))
-      touch(key, now)
+    if asked.entered ~= '' then settle(asked.entered, false) end
+    if (asked.most and under_way(key) >= asked.most) or full_until(asked.limits, reserved) > 0 then
+      verdict = 'refused'
+    else
+      hold_key(asked.ticket, reserved)
+      count_usage(1, reserved)
     end
   end
   return finish(append({ verdict, int(now) }, key))
 elseif op == 'look' then
   local reply = { 'ok', int(now) }
-  for _, key in ipairs(cjson.decode(ARGV[5])) do append(reply, key) end
+  for _, key in ipairs(asked) do append(reply, key) end
   return finish(reply)
 elseif op == 'tell' then
   if quiet > now then return finish({ 'quiet' }) end
   local last_batch = K .. 'usage:told:' .. me
-  if call('GET', last_batch) ~= ARGV[5] then
-    call('SET', last_batch, ARGV[5], 'PX', 86400000)
-    for _, one in ipairs(cjson.decode(ARGV[6])) do
-      settle(one[1], one[2] == 1, unpack(one, 3))
-    end
-    for _, one in ipairs(cjson.decode(ARGV[7])) do
-      add(one[1], one[2], one[3], one[4], one[5], one[6])
-      touch(one[1], one[2])
-    end
+  if call('GET', last_batch) ~= asked.batch then
+    call('SET', last_batch, asked.batch, 'PX', 86400000)
+    for _, one in ipairs(asked.requests) do settle(one[1], one[2] == 1, one[3], one[4]) end
+    for _, one in ipairs(asked.used) do count_usage(unpack(one)) end
   end
-  for _, one in ipairs(cjson.decode(ARGV[8])) do
+  for _, one in ipairs(asked.held) do
     if one[2] > 0 then
       call('HSET', K .. 'usage:held:' .. me, one[1], one[2])
     else
       call('HDEL', K .. 'usage:held:' .. me, one[1])
     end
   end
-  local reply = { 'ok', int(call('HLEN', K .. 'usage:adm:' .. me)), int(now) }
-  for _, key in ipairs(cjson.decode(ARGV[9])) do append_windows(reply, key) end
+  local reply = { 'ok', int(call('HLEN', admitted)), int(now) }
+  for _, key in ipairs(asked.limited) do append_windows(reply, key) end
   return finish(reply)
 elseif op == 'sync' then
   local knows = {}
-  for _, ticket in ipairs(cjson.decode(ARGV[6])) do knows[ticket] = true end
-  for _, one in ipairs(cjson.decode(ARGV[5])) do
+  for _, ticket in ipairs(asked.known) do knows[ticket] = true end
+  for _, one in ipairs(asked.held) do
     knows[one[1]] = true
-    if call('HEXISTS', K .. 'usage:adm:' .. me, one[1]) == 0 then hold_key(unpack(one)) end
+    if call('HEXISTS', admitted, one[1]) == 0 then hold_key(unpack(one)) end
   end
-  for _, ticket in ipairs(call('HKEYS', K .. 'usage:adm:' .. me)) do
-    if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= tonumber(ARGV[7]) then
-      if ARGV[8] == '' then
-        settle(ticket, false, 0, 0, 0)
-      else
-        let_key_go(string.match(call('HGET', K .. 'usage:adm:' .. me, ticket), '^%S+'))
-        call('HDEL', K .. 'usage:adm:' .. me, ticket)
-      end
+  for _, ticket in ipairs(call('HKEYS', admitted)) do
+    if not knows[ticket] and tonumber(string.match(ticket, '(%d+)$')) <= asked.last then
+      local reserved = let_go(ticket)
+      if not asked.seen then settle_usage(reserved, false) end
     end
   end
-  -- The node tells its running requests of other keys again.
-  if ARGV[8] ~= '' then call('DEL', K .. 'usage:held:' .. me) end
-  if ARGV[8] ~= '' then W.restore_seen(cjson.decode(ARGV[8])) end
+  if asked.seen then
+    -- The node tells its running requests of other keys again.
+    call('DEL', K .. 'usage:held:' .. me)
+    restore_seen(asked.seen)
+  end
 elseif op == 'seen' then
-  W.restore_seen(cjson.decode(ARGV[5]))
+  restore_seen(asked)
 end
 return finish({ 'ok' })

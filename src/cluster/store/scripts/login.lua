@@ -6,12 +6,10 @@
 --   drop account version    the upstream has rejected this version; a newer one stays
 --   restore account token time version   restores a token to a store that was emptied (no version), or whose data is older
 -- A token is `<version> <time> <encrypted>`; `-` replaces a rejected one.
-reap()
-if not is_attached() then return finish({ 'lost' }) end
 local op, account = ARGV[4], ARGV[5]
 local p = pool_of(account)
 local lock, mine = K .. 'login:' .. account, 'run ' .. me
-local health, token = K .. 'health:' .. account, K .. 'token:' .. account
+local health, token = health_key(account), K .. 'token:' .. account
 local function version() return call('HGET', health, 'token') or '0' end
 local function current() return { 'token', call('GET', token) or '0 0 ' } end
 local function put(time, sealed)
@@ -43,7 +41,7 @@ elseif op == 'done' or op == 'failed' then
   else
     call('SET', lock, 'end ' .. ARGV[6], 'PX', 5000)
   end
-  broadcast('login ' .. account)
+  tell('*', 'login ' .. account)
   return finish(reply)
 elseif op == 'drop' then
   if version() == ARGV[6] and is_member(p, account) then put(int(now), '-') end

@@ -5,7 +5,7 @@ local MOST = 100000
 local place = K .. 'marks:' .. ARGV[4]
 for _, mark in ipairs(cjson.decode(ARGV[6])) do
   if mark[2] > now and call('ZADD', place, 'GT', 'CH', int(mark[2]), mark[1]) == 1 and ARGV[5] == '1' then
-    broadcast('mark ' .. ARGV[4] .. ' ' .. int(mark[2]) .. ' ' .. mark[1])
+    tell('*', 'mark ' .. ARGV[4] .. ' ' .. int(mark[2]) .. ' ' .. mark[1])
   end
 end
 call('ZREMRANGEBYSCORE', place, '-inf', int(now))

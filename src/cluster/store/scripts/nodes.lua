@@ -6,25 +6,20 @@ end
 
 -- Forgets a removed account without leases.
 local function forget(p, account)
-  for _, key in ipairs({ 'last', 'cleaning', 'spent', 'beneath', 'stated' }) do call('HDEL', p.k .. key, account) end
+  for _, key in ipairs({ 'last', 'cleaning' }) do call('HDEL', p.k .. key, account) end
 end
 
 -- Ends a lease or a waiter. Returns its kind, account and pool. Idempotent.
 local function close(node, ticket)
-  local record = S and S.record_of(node, ticket)
+  local record = record_of(node, ticket)
   if record then
-    S.leave_all(record)
-    return 'waiting'
-  end
-  local waits = call('HGET', K .. 'tickets:' .. node, ticket)
-  if waits then
-    leave(node, ticket, string.match(waits, '(%S+)$'))
+    leave_all(record)
     return 'waiting'
   end
   local p, account = lease_of(node, ticket)
   if p == nil then return 'unknown' end
-  call('HDEL', K .. (p == default and 'leases:' or 'held:') .. node, ticket)
-  p.in_use, p.counts = p.in_use - 1, true
+  call('HDEL', K .. 'leases:' .. node, ticket)
+  p.in_use, p.changed = p.in_use - 1, true
   if account == '' then
     p.direct_in_use = p.direct_in_use - 1
   else
@@ -33,10 +28,10 @@ local function close(node, ticket)
     if is_member(p, account) then place(p, account) elseif used(p, account) == 0 then forget(p, account) end
   end
   if p.probe and p.probe == node .. '|' .. ticket then
-    p.probe, p.chilled = nil, true
-    S.refresh(p)
+    p.probe, p.changed = nil, true
+    refresh(p)
   end
-  if p.leaving then S.forget_pool(p) end
+  forget_pool(p)
   return 'granted', account, p
 end
 
@@ -47,7 +42,7 @@ end
 
 -- Ends all claims of a node, or those that it does not have: waiters, then leases.
 local function close_all(node, has)
-  for _, kind in ipairs(S and { 'several:', 'tickets:', 'leases:', 'held:' } or { 'tickets:', 'leases:' }) do
+  for _, kind in ipairs({ 'tickets:', 'leases:' }) do
     for _, ticket in ipairs(call('HKEYS', K .. kind .. node)) do
       if not has[ticket] then close(node, ticket) end
     end
@@ -55,42 +50,40 @@ local function close_all(node, has)
 end
 
 -- How many leases and waiters a node has.
-local function claims_of(node)
-  local leases, waiters = call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node)
-  if not multi_pool then return leases, waiters end
-  return leases + call('HLEN', K .. 'held:' .. node), waiters + call('HLEN', K .. 'several:' .. node)
+local function claims_of(node) return call('HLEN', K .. 'leases:' .. node), call('HLEN', K .. 'tickets:' .. node) end
+
+-- Nothing is granted before a time.
+local function be_quiet(till)
+  quiet = till
+  call('SET', K .. 'quiet', int(quiet))
 end
 
 -- A node has brought back what it holds, or is gone. The last one ends the quiet period.
 local function has_returned(node)
   if quiet <= now or call('SREM', K .. 'returning', node) == 0 or call('EXISTS', K .. 'returning') == 1 then return end
   local back = tonumber(call('HGET', K .. 'lim', 'back')) or now
-  quiet = math.min(quiet, math.max(now, back + RETURN))
-  call('SET', K .. 'quiet', int(quiet))
+  be_quiet(math.min(quiet, math.max(now, back + RETURN)))
+end
+
+-- The accounts that a hash of a pool (`trying`, `cleaning`) assigns to a node.
+local function assigned(p, key, node)
+  local accounts, all = {}, call('HGETALL', p.k .. key)
+  for i = 1, #all, 2 do
+    if all[i + 1] == node then accounts[#accounts + 1] = all[i] end
+  end
+  return accounts
 end
 
 -- Drops a node with its leases, waiters, probes, clean-ups and logins.
 local function drop(node)
   close_all(node, {})
   for _, p in ipairs(pools) do
-    local trying = call('HGETALL', p.k .. 'trying')
-    for i = 1, #trying, 2 do
-      if trying[i + 1] == node then
-        call('HDEL', p.k .. 'trying', trying[i])
-        call('ZADD', p.k .. 'untried', 'XX', now, trying[i])
-        if call('HEXISTS', p.k .. 'parked', trying[i]) == 1 then
-          call('HSET', p.k .. 'parked', trying[i], 'out ' .. int(now))
-        end
-      end
-    end
-    local cleaning = call('HGETALL', p.k .. 'cleaning')
-    for i = 1, #cleaning, 2 do
-      if cleaning[i + 1] == node then set_cleaning(p, cleaning[i], nil) end
-    end
+    for _, account in ipairs(assigned(p, 'trying', node)) do set_state(p, account, 'out', now) end
+    for _, account in ipairs(assigned(p, 'cleaning', node)) do set_cleaning(p, account, nil) end
   end
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
   -- The usage of its requests stays counted, because the upstream may have been called.
-  for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(string.match(held, '^%S+')) end
+  for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(cjson.decode(held).key) end
   call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node, K .. 'usage:spends:' .. node)
   call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
@@ -113,17 +106,14 @@ local function reap()
     -- Requests that arrived meanwhile may have no account to wait for.
     for _, p in ipairs(revision == '0' and {} or pools) do
       refuse_shared(p)
-      for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+      refuse_all_pinned(p)
     end
   end
-  if multi_pool then
-    for _, p in ipairs(pools) do
-      if p.probe and not call('ZSCORE', K .. 'nodes', string.match(p.probe, '^(.*)|')) then
-        p.probe, p.chilled = nil, true
-      end
-      S.refresh(p)
-      serve()
+  for _, p in ipairs(pools) do
+    if p.probe and not call('ZSCORE', K .. 'nodes', string.match(p.probe, '^(.*)|')) then
+      p.probe, p.changed = nil, true
     end
+    if refresh(p) then serve() end
   end
   serve()
 end

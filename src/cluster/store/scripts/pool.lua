@@ -1,97 +1,4 @@
--- The pools in the store: `Pools` over Redis keys, with the same names and results. Every script is this text followed by its
--- own. Times are milliseconds of the store; tests may pass their own time.
---
--- Invariant: after every script, no waiter remains that could be served. Messages for nodes are collected in `outbox` and
--- sent by `finish`, one message for each node; `out:<node>` keeps them until the node's next heartbeat acknowledges them.
---
--- A lease request (`lease_request`) is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or
--- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<lease_request>|<node>`.
--- `lines` has the queues whose first waiter may be served, by that waiter's number, and `queue` has all waiters.
---
--- A pool has its keys behind `k`: those of `default` are the ones of a store with a single pool. A request for `default` alone
--- waits in `tickets:<node>`, and its lease is in `leases:<node>`. Any other request has a record (`several:<node>`), and a lease of any
--- other pool is in `held:<node>`. The pools are listed in the field `pools` of `lim`, which is absent while `default` is the only one.
-local K = 'gw:{main}:'
-local call = redis.call
-local INF = math.huge
--- Milliseconds after which one request tries an account whose upstream states a longer wait (`backOff.ts`).
-local TRIED_AFTER = 3600000
--- Order of accounts: unused ones by arrival come first, those being cleaned up come last.
-local NEVER_GIVEN, BEHIND_ALL = -2 ^ 40, 2 ^ 50
-local ALIVE, DEAF = 5000, 2000
--- The least time for nodes to return to a server, and the distance of its new numbers from those that its data may lack.
-local RETURN, DISTANCE = 1500, 2 ^ 20
--- Conversations that are known, and the longest that one is kept after its last turn.
-local CONVERSATIONS, STICKY = 10000, 86400000
--- Windows of an account's quota that are kept, and how long after the last word about one.
-local WINDOWS, QUOTA = 16, 2592000000
-
-local now = tonumber(ARGV[1])
-if now == nil then
-  local time = call('TIME')
-  now = time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local me, incarnation = ARGV[2], ARGV[3]
-
-local limits = call('HMGET', K .. 'lim', 'per', 'global', 'queue', 'direct', 'revision', 'pools', 'budgets')
-local revision = limits[5] or '0'
-local counted = call('HMGET', K .. 'sum', 'in_use', 'waiting', 'given', 'numbered', 'arrived', 'stamped', 'direct_in_use',
-  'direct_waiting', 'spent')
--- Counters of all pools.
-local given, numbered, arrived = tonumber(counted[3]) or 0, tonumber(counted[4]) or 0, tonumber(counted[5]) or 0
-local stamped = tonumber(counted[6]) or 0
-local epoch = call('GET', K .. 'epoch') or ''
-local quiet = tonumber(call('GET', K .. 'quiet')) or 0
-local outbox, notified = {}, {}
-local subscribed = {}
-
--- `skip`: whether requests that have another pool leave this one out, as in `poolQueue.ts`.
-local function make_pool(name, per, global, queue, direct)
-  return {
-    name = name, k = name == 'default' and K or K .. 'pool:' .. name .. ':', open = true, leaving = false,
-    per = per, global = global, queue = queue, direct = direct,
-    in_use = 0, waiting = 0, direct_in_use = 0, direct_waiting = 0,
-    -- When the window of the upstream's used-up budget ends; 0 while it has something left.
-    spent = 0,
-    skip = 'no', coolings = 0, in_row = 0, failures = 0
-  }
-end
-
-local default = make_pool('default', tonumber(limits[1]) or 1, tonumber(limits[2]) or 0, tonumber(limits[3]) or 0,
-  tonumber(limits[4]) or 1)
-default.in_use, default.waiting = tonumber(counted[1]) or 0, tonumber(counted[2]) or 0
--- Active and waiting requests of callers with their own tokens.
-default.direct_in_use, default.direct_waiting = tonumber(counted[7]) or 0, tonumber(counted[8]) or 0
-default.spent = tonumber(counted[9]) or 0
-
--- All pools, and those that have left the configuration and still have leases. `total` bounds the slots in use of all.
-local pools, by_name, total = { default }, { default = default }, INF
-local multi_pool = limits[6] and true or false
--- The functions of `multi_pool.lua`, once they are made.
-local S
--- Whether accounts or upstreams have budgets, and the functions of `budgets.lua`, once they are made.
-local budgeted = limits[7] and true or false
-local B
-
-if multi_pool then
-  local listed = cjson.decode(limits[6])
-  pools, total = {}, listed[1] < 0 and INF or listed[1]
-  for i, facts in ipairs(listed[2]) do
-    local p = facts[1] == 'default' and default or make_pool(facts[1], facts[2], facts[3], facts[4], facts[5])
-    p.open, p.leaving = facts[6] == 1, facts[7] == 1
-    local read = call('HMGET', p.k .. 'sum', 'in_use', 'waiting', 'direct_in_use', 'direct_waiting', 'skip', 'till', 'probe',
-      'coolings', 'in_row', 'failures', 'failed', 'requests', 'cause', 'spent')
-    p.in_use, p.waiting = tonumber(read[1]) or 0, tonumber(read[2]) or 0
-    p.direct_in_use, p.direct_waiting = tonumber(read[3]) or 0, tonumber(read[4]) or 0
-    p.skip, p.till, p.probe = read[5] or 'no', tonumber(read[6]), read[7] ~= '' and read[7] or nil
-    p.coolings, p.in_row, p.failures = tonumber(read[8]) or 0, tonumber(read[9]) or 0, tonumber(read[10]) or 0
-    p.failed, p.requests, p.cause = read[11] ~= '' and read[11] or nil, tonumber(read[12]) or 0, read[13] or ''
-    p.spent = tonumber(read[14]) or 0
-    pools[i], by_name[p.name] = p, p
-  end
-end
-
-local function int(number) return string.format('%.0f', number) end
+-- The pools and their accounts over the state of `state.lua`, and what nodes are sent.
 
 -- A unique number, for token versions and account epochs.
 local function stamp()
@@ -115,29 +22,102 @@ local function listens(node)
   return subscribed[node]
 end
 
--- Notifies every node. Delivery is not guaranteed: heartbeats carry what must arrive.
-local function broadcast(text)
-  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do call('PUBLISH', channel(node), '0\n' .. text) end
+-- Notifies another node, all others (empty) or every node (`*`), and returns these. Delivery is not guaranteed: heartbeats carry what must
+-- arrive.
+local function tell(to, text)
+  local told = {}
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
+    if to == '*' or (node ~= me and (to == '' or to == node)) then
+      told[#told + 1] = node
+      call('PUBLISH', channel(node), '0\n' .. text)
+    end
+  end
+  return told
 end
 
--- The pool of an account. Only accounts of pools other than `default` have an entry in `home`.
-local function pool_of(account)
-  return multi_pool and by_name[call('HGET', K .. 'home', account) or 'default'] or default
+local function pool_of(account) return by_name[call('HGET', K .. 'home', account)] or nowhere end
+
+-- The pool of a name; nil if the configuration has none.
+local function configured(name)
+  local p = by_name[name]
+  return p and not p.leaving and p or nil
 end
 
 local function all_in_use()
-  if not multi_pool then return default.in_use end
   local sum = 0
   for _, p in ipairs(pools) do sum = sum + p.in_use end
   return sum
 end
 
+-- Puts a pool behind all others.
+local function append_pool(p)
+  p.order = #pools == 0 and 1 or pools[#pools].order + 1
+  pools[#pools + 1], by_name[p.name], p.changed = p, p, true
+end
+
+local function remove_pool(p)
+  for i, other in ipairs(pools) do
+    if other == p then table.remove(pools, i) end
+  end
+end
+
+-- The pool of a name; a new one of a name that the store does not know yet: its nodes are returning to an empty store.
+local function pool_named(name)
+  if by_name[name] == nil then append_pool(make_pool(name)) end
+  return by_name[name]
+end
+
+local function touch(record)
+  if not record.touched then
+    record.touched = true
+    touched[#touched + 1] = record
+  end
+end
+
+-- The record of a waiter; nil without one.
+local function record_of(node, ticket)
+  local id = node .. '|' .. ticket
+  if records[id] == nil then
+    local text = call('HGET', K .. 'tickets:' .. node, ticket)
+    local record = text and cjson.decode(text)
+    if record then record.id, record.node, record.ticket = id, node, ticket end
+    records[id] = record
+  end
+  local record = records[id]
+  return record and not record.ended and record or nil
+end
+
+local function save_record(record)
+  local place = K .. 'tickets:' .. record.node
+  if record.ended then
+    call('HDEL', place, record.ticket)
+    return
+  end
+  call('HSET', place, record.ticket, cjson.encode({
+    number = record.number, deadline = record.deadline, since = record.since, style = record.style, spread = record.spread,
+    holding = record.holding, targets = record.targets, lost = record.lost, lost_till = record.lost_till
+  }))
+end
+
+-- Saves what has changed of records and pools.
+local function save()
+  for _, record in ipairs(touched) do
+    save_record(record)
+    record.touched = false
+  end
+  touched = {}
+  for _, p in ipairs(pools) do
+    if p.changed then
+      p.changed = nil
+      call('HSET', K .. 'pools', p.name, cjson.encode(p))
+    end
+  end
+end
+
 -- The last step of every script with changes.
 local function finish(reply)
-  call('HSET', K .. 'sum', 'in_use', default.in_use, 'waiting', default.waiting, 'given', given, 'numbered', numbered,
-    'arrived', arrived, 'stamped', stamped, 'direct_in_use', default.direct_in_use,
-    'direct_waiting', default.direct_waiting, 'at', int(now))
-  if S then S.save() end
+  call('HSET', K .. 'sum', 'given', given, 'numbered', numbered, 'arrived', arrived, 'stamped', stamped, 'at', int(now))
+  save()
   for _, node in ipairs(notified) do
     local items = outbox[node]
     local sent = call('HINCRBY', K .. 'node:' .. node, 'sent', #items)
@@ -153,26 +133,23 @@ local function is_member(p, account) return call('SISMEMBER', p.k .. 'roster', a
 
 local function is_enabled(p, account) return call('SISMEMBER', p.k .. 'disabled', account) == 0 end
 
--- A disabled account keeps its state without probes: its recovery waits in `parked` until it is enabled.
-local function state_of(p, account)
-  local parked = call('HGET', p.k .. 'parked', account)
-  if parked then
-    local state, parked_till = string.match(parked, '^(%S+) (%S+)$')
-    return state, tonumber(parked_till)
-  end
-  local till = call('ZSCORE', p.k .. 'cool', account)
-  if till then return 'cooling', tonumber(till) end
-  till = call('ZSCORE', p.k .. 'untried', account)
-  if till then return 'out', tonumber(till) end
-  return 'ready', 0
+local function health_key(account) return K .. 'health:' .. account end
+
+-- The state of an account apart from its budgets, and until when. A disabled one keeps its state without probes.
+local function health_of(account)
+  local state, till = unpack(call('HMGET', health_key(account), 'state', 'till'))
+  return state or 'ready', tonumber(till) or 0
 end
 
--- The state of an account apart from its budgets: at a budget it cools until the window ends, and `beneath` has what it is then.
-local function health_of(p, account)
-  local beneath = budgeted and call('HGET', p.k .. 'beneath', account)
-  if not beneath then return state_of(p, account) end
-  local state, till = string.match(beneath, '^(%S+) (%S+)$')
-  return state, tonumber(till)
+-- Until when a budget of an account is used up; 0 while all have something left.
+local function spent_of(account) return tonumber(call('HGET', health_key(account), 'spent')) or 0 end
+
+-- The state of an account: at a budget it cools until the window ends.
+local function state_of(account)
+  local state, till = health_of(account)
+  local spent = budgeted and state ~= 'out' and spent_of(account) or 0
+  if spent > 0 then return 'cooling', math.max(spent, till) end
+  return state, till
 end
 
 local function used(p, account) return tonumber(call('HGET', p.k .. 'use', account)) or 0 end
@@ -182,19 +159,11 @@ local function in_rotation(p)
     call('ZCARD', p.k .. 'untried')
 end
 
--- The order in which a pool gives its accounts with a free slot: `choice.ts` over Redis keys. `choice` has how it chooses, the time and the
--- sum of the weights; `ranks` the place, priority and weight of each account, and `starts` when its next grant may start.
+-- The order in which a pool gives its accounts with a free slot: `choice.ts` over Redis keys. `ranks` has the place, priority and weight of
+-- each account, and `starts` when its next grant may start. Times keep all their digits as text.
 local STEP, MOST, UNKNOWN, PLACES, TOLERANCE = 2 ^ -40, 1023, 2 ^ 43, 2 ^ 20, 1e-9
 
 local function exact(number) return string.format('%.17g', number) end
-
-local function choice_of(p)
-  if not p.choice then
-    local read = call('HMGET', p.k .. 'choice', 'choose', 'at', 'sum')
-    p.choice = { choose = read[1] or 'rotate', at = tonumber(read[2]) or 0, sum = tonumber(read[3]) or 1 }
-  end
-  return p.choice
-end
 
 local function rank_of(p, account)
   local order, priority, weight = string.match(call('HGET', p.k .. 'ranks', account) or '0 0 1', '^(%S+) (%S+) (%S+)$')
@@ -215,38 +184,35 @@ local function reset_of(account)
 end
 
 local function score_of(p, account)
-  local choose = choice_of(p).choose
   local last = tonumber(call('HGET', p.k .. 'last', account)) or NEVER_GIVEN
-  if choose == 'rotate' then return last end
+  if p.choose == 'rotate' then return last end
   local order, priority, weight = rank_of(p, account)
-  if choose == 'fill_first' then return order - priority * PLACES end
-  if choose == 'weighted' then return start_of(p, account) + 1 / weight end
+  if p.choose == 'fill_first' then return order - priority * PLACES end
+  if p.choose == 'weighted' then return start_of(p, account) + 1 / weight end
   local reset = reset_of(account)
   return reset and reset + math.min(order, MOST) / 2048 or last - UNKNOWN
 end
 
 -- Whether the share of an account permits the next grant.
 local function is_due(p, account)
-  local choice = choice_of(p)
-  return start_of(p, account) < choice.at + 1 / choice.sum - TOLERANCE
+  return start_of(p, account) < tonumber(p.at) + 1 / p.sum - TOLERANCE
 end
 
 -- An account is back in rotation.
 local function enters(p, account)
-  if choice_of(p).choose ~= 'weighted' then return end
-  call('HSET', p.k .. 'starts', account, exact(math.max(start_of(p, account), p.choice.at)))
+  if p.choose ~= 'weighted' then return end
+  call('HSET', p.k .. 'starts', account, exact(math.max(start_of(p, account), tonumber(p.at))))
 end
 
 -- Counts a grant.
 local function count_given(p, account)
-  local choice = choice_of(p)
-  if choice.choose ~= 'weighted' then return end
+  if p.choose ~= 'weighted' then return end
   local _, _, weight = rank_of(p, account)
-  local start = start_of(p, account)
-  if not is_due(p, account) then choice.at = math.max(choice.at, start) end
-  choice.at = choice.at + 1 / choice.sum
-  call('HSET', p.k .. 'choice', 'at', exact(choice.at))
-  call('HSET', p.k .. 'starts', account, exact(math.max(start + 1 / weight, choice.at - 1 / weight)))
+  local start, at = start_of(p, account), tonumber(p.at)
+  if not is_due(p, account) then at = math.max(at, start) end
+  at = at + 1 / p.sum
+  p.at, p.changed = exact(at), true
+  call('HSET', p.k .. 'starts', account, exact(math.max(start + 1 / weight, at - 1 / weight)))
 end
 
 local function line_of(lease_request, node) return lease_request .. '|' .. node end
@@ -263,7 +229,7 @@ end
 
 -- Updates the index entries of an account and of the queues for it.
 local function place(p, account)
-  if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' and used(p, account) < p.per then
+  if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' and used(p, account) < p.per then
     local score = score_of(p, account)
     if call('HEXISTS', p.k .. 'cleaning', account) == 1 then score = score + BEHIND_ALL end
     call('ZADD', p.k .. 'spare', score, account)
@@ -285,9 +251,6 @@ local function avoided(lease_request)
   return list, set
 end
 
--- The account that answered the conversation of the present request last; only set while that request asks for a slot.
-local preferred
-
 -- The account that a request would get now.
 local function pick(p, lease_request)
   if lease_request == 'D' then return nil end
@@ -297,7 +260,7 @@ local function pick(p, lease_request)
   end
   local list, set = avoided(lease_request)
   if preferred and not set[preferred] and call('ZSCORE', p.k .. 'spare', preferred) then return preferred end
-  if choice_of(p).choose == 'weighted' then
+  if p.choose == 'weighted' then
     local from = 0
     repeat
       local some = call('ZRANGE', p.k .. 'spare', from, from + 15)
@@ -314,7 +277,7 @@ local function pick(p, lease_request)
   end
   local ready = 0
   for _, account in ipairs(list) do
-    if is_member(p, account) and is_enabled(p, account) and state_of(p, account) == 'ready' then ready = ready + 1 end
+    if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' then ready = ready + 1 end
   end
   if in_rotation(p) > ready then return nil end
   return spare[1]
@@ -361,7 +324,7 @@ local function hopeless(p, lease_request, deadline)
   local back = 0
   if kind == 'P' then
     local account = string.sub(lease_request, 3)
-    local state, till = state_of(p, account)
+    local state, till = state_of(account)
     if state == 'out' or not is_enabled(p, account) then return 'Unavailable' end
     if state == 'cooling' then back = till end
   elseif in_rotation(p) <= 0 then
@@ -379,7 +342,7 @@ local function enter(p, node, ticket, lease_request, number)
   call('ZADD', p.k .. 'line:' .. line_of(lease_request, node), number, ticket)
   if lease_request == 'D' then p.direct_waiting = p.direct_waiting + 1 end
   if string.sub(lease_request, 1, 1) == 'P' then call('HINCRBY', p.k .. 'pins', string.sub(lease_request, 3), 1) end
-  p.waiting, p.counts = p.waiting + 1, true
+  p.waiting, p.changed = p.waiting + 1, true
   place_line(p, line_of(lease_request, node), lease_request)
 end
 
@@ -390,22 +353,8 @@ local function quit(p, node, ticket, lease_request)
     local account = string.sub(lease_request, 3)
     if call('HINCRBY', p.k .. 'pins', account, -1) <= 0 then call('HDEL', p.k .. 'pins', account) end
   end
-  p.waiting, p.counts = p.waiting - 1, true
+  p.waiting, p.changed = p.waiting - 1, true
   place_line(p, line_of(lease_request, node), lease_request)
-end
-
--- A request for `default` alone joins its queue. `since` and `style` are shown in the status.
-local function join(node, ticket, lease_request, number, deadline, since, style)
-  local facts = { int(number), int(deadline), int(since), style, lease_request }
-  call('HSET', K .. 'tickets:' .. node, ticket, table.concat(facts, ' '))
-  call('ZADD', K .. 'queue', number, node .. '|' .. ticket)
-  enter(default, node, ticket, lease_request, number)
-end
-
-local function leave(node, ticket, lease_request)
-  call('HDEL', K .. 'tickets:' .. node, ticket)
-  call('ZREM', K .. 'queue', node .. '|' .. ticket)
-  quit(default, node, ticket, lease_request)
 end
 
 -- The windows of an account's quota: their keys and what they say (`domain/quota.ts`), with `;` between. Empty without any.
@@ -435,59 +384,48 @@ local function learn_quota(account, text)
   end
   call('PEXPIRE', key, QUOTA)
   local p = pool_of(account)
-  if choice_of(p).choose == 'spend_soonest_reset' then place(p, account) end
+  if p.choose == 'spend_soonest_reset' then place(p, account) end
 end
 
--- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, and the
--- revision. With several pools also the pool, its coolings, whether this lease probes it, and the pools that are skipped. Of an account
--- with a known quota its windows follow, and of a lease whose budgets have too little left until when, in milliseconds: `a` of its account,
--- `u` of the upstream.
+local over_budgets
+
+-- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, the revision, the pool,
+-- its coolings, whether this lease probes it, the windows of the account's quota, and, if its budgets have too little left, until when, in
+-- milliseconds: `a` of its account, `u` of the upstream.
 local function grant_of(p, node, ticket, account, fence)
-  local grant = { '', fence, '0', '0', '0', revision }
+  local facts, cleaning, quota, over = {}, '0', '', ''
   if account ~= '' then
-    local facts = call('HMGET', K .. 'health:' .. account, 'epoch', 'token')
-    local cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1 and '1' or '0'
-    grant = { account, fence, facts[1] or '0', facts[2] or '0', cleaning, revision }
+    facts = call('HMGET', health_key(account), 'epoch', 'token')
+    cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1 and '1' or '0'
+    quota, over = quota_of(account), budgeted and over_budgets(node, ticket) or ''
   end
-  if multi_pool then
-    local skipped = {}
-    for _, other in ipairs(pools) do
-      if other ~= p and other.skip == 'yes' then skipped[#skipped + 1] = other.name end
-    end
-    for _, field in ipairs({
-      p.name, int(p.coolings), p.probe == node .. '|' .. ticket and '1' or '0', table.concat(skipped, ',')
-    }) do grant[#grant + 1] = field end
-  end
-  local quota = account == '' and '' or quota_of(account)
-  local over = account ~= '' and B and B.over(node, ticket) or ''
-  if quota ~= '' or over ~= '' then
-    for i = #grant + 1, 10 do grant[i] = '' end
-    grant[11] = quota
-  end
-  if over ~= '' then grant[12] = over end
-  return grant
+  return {
+    account, fence, facts[1] or '0', facts[2] or '0', cleaning, revision, p.name, int(p.coolings),
+    p.probe == node .. '|' .. ticket and '1' or '0', quota, over
+  }
 end
 
 -- The lease of a ticket: its pool, account and fence; nil without one.
 local function lease_of(node, ticket)
   local held = call('HGET', K .. 'leases:' .. node, ticket)
-  if held then
-    local fence, account = string.match(held, '^(%S+) (.*)$')
-    return default, account, fence
-  end
-  held = multi_pool and call('HGET', K .. 'held:' .. node, ticket)
   if not held then return nil end
   local fence, account, name = string.match(held, '^(%S+) (%S*) (%S+)$')
   return by_name[name], account, fence
 end
 
+local function waiting_reply(record) return { 'waiting', int(record.number), record.holding and '1' or '0' } end
+
+-- The reply about a ticket of this node that has a lease, or that waits; nil for another one.
+local function claim_of(ticket)
+  local p, account, fence = lease_of(me, ticket)
+  if p then return { 'granted', unpack(grant_of(p, me, ticket, account, fence)) } end
+  local record = record_of(me, ticket)
+  return record and waiting_reply(record)
+end
+
 local function hold(p, node, ticket, account, fence)
-  if p == default then
-    call('HSET', K .. 'leases:' .. node, ticket, int(fence) .. ' ' .. account)
-  else
-    call('HSET', K .. 'held:' .. node, ticket, int(fence) .. ' ' .. account .. ' ' .. p.name)
-  end
-  p.in_use, p.counts = p.in_use + 1, true
+  call('HSET', K .. 'leases:' .. node, ticket, int(fence) .. ' ' .. account .. ' ' .. p.name)
+  p.in_use, p.changed = p.in_use + 1, true
   if account == '' then
     p.direct_in_use = p.direct_in_use + 1
     return

@@ -3,20 +3,239 @@
 
 local function refusal(reason, till) return { reason, int(till and till - now or 0) } end
 
+-- The refusal of two pools: the one that says when to come back, and the earlier time.
+local function sooner_retry(one, one_till, other, other_till)
+  if one == nil then return other, other_till end
+  if one ~= 'Cooling' then
+    if other == 'Cooling' then return other, other_till end
+    return one, one_till
+  end
+  if other == 'Cooling' and other_till < one_till then return other, other_till end
+  return one, one_till
+end
+
+local function is_place(target) return target.state == 'placed' or target.state == 'parked' end
+
+-- The target of a waiter in a pool; nil without one.
+local function target_at(record, p)
+  for _, target in ipairs(record.targets) do
+    if target.pool == p.name then return target end
+  end
+  return nil
+end
+
+-- The targets where a waiter has a place, of those in a state alone if one is given.
+local function places_of(record, state)
+  local some = {}
+  for _, target in ipairs(record.targets) do
+    if target.state == state or (not state and is_place(target)) then some[#some + 1] = target end
+  end
+  return some
+end
+
+local function join_place(record, target)
+  local p = by_name[target.pool]
+  target.state = 'placed'
+  if #record.targets > 1 then call('ZADD', p.k .. 'several', record.number, record.id) end
+  enter(p, record.node, record.ticket, target.request, record.number)
+  touch(record)
+end
+
+local function leave_place(record, target)
+  local p = by_name[target.pool]
+  -- A parked one is in no line.
+  quit(p, record.node, record.ticket, target.request)
+  target.state = 'gone'
+  call('ZREM', p.k .. 'several', record.id)
+  touch(record)
+end
+
+local function end_record(record)
+  record.ended = true
+  call('ZREM', K .. 'queue', record.id)
+  touch(record)
+end
+
+-- Takes a waiter out of every queue.
+local function leave_all(record)
+  for _, target in ipairs(places_of(record)) do leave_place(record, target) end
+  end_record(record)
+end
+
+local settle
+
+-- Ends the hold of a waiter at its first pool: it takes its other places, by its arrival.
+local function widen(record)
+  if not record.holding then return end
+  record.holding = false
+  for _, target in ipairs(record.targets) do
+    if target.state == 'later' then
+      target.state = 'gone'
+      local p = by_name[target.pool]
+      local reason, till = 'Unavailable', nil
+      if p then reason, till = hopeless(p, target.request, record.deadline) end
+      if reason then
+        record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
+      elseif has_place(p, target.request) then
+        join_place(record, target)
+      end
+    end
+  end
+  touch(record)
+  settle(record)
+end
+
+local function notify_refusal(node, ticket, reason, till)
+  notify(node, 'refuse ' .. ticket .. ' ' .. table.concat(refusal(reason, till), ' '))
+end
+
+local function notify_grant(node, ticket, p, account, fence)
+  notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant_of(p, node, ticket, account or '', fence), ' '))
+end
+
+-- Gives up a place. The last one of a waiter refuses it, unless it takes its other places.
+local function give_up(record, target, reason, till)
+  record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
+  widen(record)
+  leave_place(record, target)
+  if #places_of(record) > 0 then return settle(record) end
+  end_record(record)
+  notify_refusal(record.node, record.ticket, record.lost, record.lost_till)
+end
+
+-- Parks the places of a waiter in skipped pools while it has a place in another one.
+settle = function(record)
+  local has_other = false
+  for _, target in ipairs(record.targets) do
+    if is_place(target) and by_name[target.pool].skip ~= 'yes' then has_other = true end
+  end
+  for _, target in ipairs(record.targets) do
+    local p, line = by_name[target.pool], line_of(target.request, record.node)
+    local parks = has_other and p and p.skip == 'yes'
+    if target.state == 'placed' and parks then
+      call('ZREM', p.k .. 'line:' .. line, record.ticket)
+      place_line(p, line, target.request)
+      target.state = 'parked'
+      touch(record)
+    elseif target.state == 'parked' and not parks then
+      local reason, till = hopeless(p, target.request, record.deadline)
+      if reason then return give_up(record, target, reason, till) end
+      call('ZADD', p.k .. 'line:' .. line, record.number, record.ticket)
+      place_line(p, line, target.request)
+      target.state = 'placed'
+      touch(record)
+    end
+  end
+end
+
+-- The targets of a request that may serve it before a deadline, and the refusal of the others, if there is one. During the quiet period of
+-- an empty store all may, because returning nodes bring their leases, and the accounts may not be restored yet.
+local function able_of(targets, deadline)
+  local able, reason, till = {}, nil, nil
+  for _, target in ipairs(targets) do
+    local p = quiet > now and pool_named(target.pool) or configured(target.pool)
+    local why, when
+    if p and quiet <= now then why, when = hopeless(p, target.request, deadline) end
+    if why then
+      reason, till = sooner_retry(reason, till, why, when)
+    elseif p then
+      able[#able + 1] = target
+    end
+  end
+  return able, reason, till
+end
+
+-- The refusal of targets where nothing comes before a deadline, and of one that was refused before them; `otherwise` if a target may serve.
+local function refusal_of(targets, deadline, reason, till, otherwise)
+  for _, target in ipairs(targets) do
+    local why, when = hopeless(by_name[target.pool], target.request, deadline)
+    if why == nil then return otherwise, nil end
+    reason, till = sooner_retry(reason, till, why, when)
+  end
+  return reason, till
+end
+
+-- Lets a request of this node wait at targets: at the first one alone if it `holds`. `claim` has its style and spread. With `everywhere` the
+-- length of the queues counts no more. Returns the record; nil without a place.
+local function join(ticket, claim, targets, number, since, deadline, holds, everywhere)
+  local record = {
+    id = me .. '|' .. ticket, node = me, ticket = ticket, number = number, deadline = deadline, since = since,
+    style = claim.style, spread = claim.spread, holding = holds, targets = targets
+  }
+  records[record.id] = record
+  for i, target in ipairs(targets) do
+    if holds and i > 1 then
+      target.state = 'later'
+    elseif everywhere or has_place(by_name[target.pool], target.request) then
+      join_place(record, target)
+    else
+      target.state = 'gone'
+    end
+  end
+  if #places_of(record) == 0 then
+    records[record.id] = false
+    return nil
+  end
+  call('ZADD', K .. 'queue', number, record.id)
+  touch(record)
+  settle(record)
+  return record
+end
+
+-- Calls `f` with the waiters that have a place in a pool and other targets, in the order of arrival.
+local function each_record(p, f)
+  for _, id in ipairs(call('ZRANGE', p.k .. 'several', 0, -1)) do
+    local node, ticket = string.match(id, '^(.*)|(.*)$')
+    local record = record_of(node, ticket)
+    if record then f(record) end
+  end
+end
+
+-- Leaves a pool out, or takes it in again. Costs O(log n) for each waiter that has a place in it and another one.
+local function set_skip(p, skip)
+  p.skip, p.changed = skip, true
+  if skip == 'yes' then each_record(p, widen) end
+  each_record(p, settle)
+end
+
+-- The pool that serves a request now, with its account and what the request may use of budgets there; nil if it must wait. Skipped pools
+-- count only if no other one has a slot or a place in its queue.
+local function choose(targets, spread)
+  if all_in_use() >= total then return nil end
+  local slots, has_other = {}, false
+  for i, target in ipairs(targets) do
+    local p = by_name[target.pool]
+    local can, account = can_serve(p, target.request)
+    slots[i] = can and { pool = p, account = account, share = target.share } or false
+    if p.skip ~= 'yes' and (can or has_place(p, target.request)) then has_other = true end
+  end
+  local best, share = nil, -INF
+  for _, slot in ipairs(slots) do
+    local p = slot and slot.pool
+    if p and not (has_other and p.skip == 'yes') then
+      if spread == 'order' then return slot end
+      local all = math.min(p.global, in_rotation(p) * p.per)
+      local free = all == 0 and 0 or (all - p.in_use) / all
+      if free > share then best, share = slot, free end
+    end
+  end
+  return best
+end
+
 -- Gives a slot; the first one after the time of a cooling probes the upstream. `share` is what the request may use of budgets, if there are
 -- any. Returns the fence.
-local try_stated, refuse_tried
+local try_stated, refuse_tried, take_budgets
 local function give(p, node, ticket, account, share)
   given = given + 1
   if account and account ~= '' then count_given(p, account) end
   hold(p, node, ticket, account or '', given)
   if account and account ~= '' then try_stated(p, account) end
-  if B and account and account ~= '' then B.take(p, node, ticket, account, share) end
+  if budgeted and account and account ~= '' then take_budgets(p, node, ticket, account, share) end
   -- Its cooling may have ended since the last look.
   if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
   if p.skip == 'probe' then
     p.probe = node .. '|' .. ticket
-    S.set_skip(p, 'yes')
+    set_skip(p, 'yes')
   end
   return int(given)
 end
@@ -34,33 +253,12 @@ local function serve()
       end
     end
     if p == nil then break end
-    local lease_request, node = string.match(line, '^(.*)|(.*)$')
+    local _, node = string.match(line, '^(.*)|(.*)$')
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
-    local record = S and S.record_of(node, ticket)
-    local share
-    if record then
-      local placed = {}
-      for _, target in ipairs(record.targets) do
-        if target[3] == 'placed' then placed[#placed + 1] = target end
-      end
-      p, account = unpack(S.choose(placed, record.spread) or { p, account })
-      for _, target in ipairs(placed) do
-        if target[1] == p.name then share = target[4] end
-      end
-      S.leave_all(record)
-    elseif p == default then
-      leave(node, ticket, lease_request)
-    elseif call('ZSCORE', p.k .. 'line:' .. line, ticket) then
-      -- A place without a waiter.
-      quit(p, node, ticket, lease_request)
-      p = nil
-    else
-      p = nil
-    end
-    if p then
-      local fence = give(p, node, ticket, account, share)
-      notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant_of(p, node, ticket, account or '', fence), ' '))
-    end
+    local record = record_of(node, ticket)
+    local slot = choose(places_of(record, 'placed'), record.spread) or { pool = p, account = account, share = target_at(record, p).share }
+    leave_all(record)
+    notify_grant(node, ticket, slot.pool, slot.account, give(slot.pool, node, ticket, slot.account, slot.share))
   end
   refuse_tried()
 end
@@ -71,26 +269,10 @@ local function refuse(p, line)
   while true do
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     if ticket == nil then return end
-    local record = S and S.record_of(node, ticket)
-    local waits = not record and call('HGET', K .. 'tickets:' .. node, ticket)
-    if record then
-      local reason, till = hopeless(p, lease_request, record.deadline)
-      if reason == nil then return end
-      for _, target in ipairs(record.targets) do
-        if target[1] == p.name then
-          S.give_up(record, target, reason, till)
-          break
-        end
-      end
-    elseif waits and p == default then
-      local reason, till = hopeless(p, lease_request, tonumber(string.match(waits, '^%S+ (%S+)')))
-      if reason == nil then return end
-      leave(node, ticket, lease_request)
-      notify(node, 'refuse ' .. ticket .. ' ' .. table.concat(refusal(reason, till), ' '))
-    else
-      -- A place without a waiter.
-      quit(p, node, ticket, lease_request)
-    end
+    local record = record_of(node, ticket)
+    local reason, till = hopeless(p, lease_request, record.deadline)
+    if reason == nil then return end
+    give_up(record, target_at(record, p), reason, till)
   end
 end
 
@@ -99,45 +281,55 @@ local function refuse_pinned(p, account)
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do refuse(p, line_of('P:' .. account, node)) end
 end
 
+local function refuse_all_pinned(p)
+  for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+end
+
+-- Refuses the waiters for any account of a pool that cannot be served in time, and their places while the pool is skipped.
 local function refuse_shared(p)
   if p.waiting == 0 or (p.open and p.spent == 0 and in_rotation(p) > 0) then return end
-  if S then S.each_record(p, S.widen) end
+  each_record(p, widen)
   for _, line in ipairs(call('ZRANGE', p.k .. 'lines', 0, -1)) do
     if string.sub(line, 1, 1) == 'A' then refuse(p, line) end
   end
-  if S then S.refuse_parked(p) end
+  each_record(p, function(record)
+    local target = target_at(record, p)
+    local reason, till = hopeless(p, target.request, record.deadline)
+    if reason and target.state == 'parked' then give_up(record, target, reason, till) end
+  end)
 end
 
--- Sets the state of an account apart from its budgets; what follows of both counts.
-local function set_state(p, account, state, till)
-  local spent = budgeted and state ~= 'out' and tonumber(call('HGET', p.k .. 'spent', account))
-  if spent then
-    call('HSET', p.k .. 'beneath', account, state .. ' ' .. int(till))
-    state, till = 'cooling', math.max(spent, till)
-  elseif budgeted then
-    call('HDEL', p.k .. 'beneath', account)
-  end
-  call('ZREM', p.k .. 'cool', account)
-  call('ZREM', p.k .. 'untried', account)
-  -- An account that is disabled or enabled during a probe stays assigned to that node.
-  if state ~= 'out' or till ~= INF then call('HDEL', p.k .. 'trying', account) end
-  call('HDEL', p.k .. 'parked', account)
-  if state ~= 'ready' and not is_enabled(p, account) then
-    call('HSET', p.k .. 'parked', account, state .. ' ' .. (till == INF and 'inf' or int(till)))
-  elseif state == 'cooling' then
-    call('ZADD', p.k .. 'cool', till, account)
-  elseif state == 'out' then
-    call('ZADD', p.k .. 'untried', till, account)
+-- Refuses every waiter of a pool that has closed.
+local function refuse_all(p)
+  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do refuse(p, line_of('D', node)) end
+  refuse_all_pinned(p)
+end
+
+-- Puts an enabled account among those that cool, or that are to be tried, by its state.
+local function arrange(p, account)
+  local state, till = state_of(account)
+  for kind, key in pairs({ cooling = 'cool', out = 'untried' }) do
+    if state == kind and is_enabled(p, account) then
+      call('ZADD', p.k .. key, till, account)
+    else
+      call('ZREM', p.k .. key, account)
+    end
   end
   if state == 'ready' then enters(p, account) end
   place(p, account)
 end
 
+-- Sets the state of an account apart from its budgets.
+local function set_state(p, account, state, till)
+  call('HSET', health_key(account), 'state', state, 'till', till == INF and 'inf' or int(till))
+  if till ~= INF then call('HDEL', p.k .. 'trying', account) end
+  arrange(p, account)
+end
+
 local function set_enabled(p, account, enabled)
-  local state, till = health_of(p, account)
   if is_enabled(p, account) ~= enabled then
     call(enabled and 'SREM' or 'SADD', p.k .. 'disabled', account)
-    set_state(p, account, state, till)
+    arrange(p, account)
     if not enabled then refuse_pinned(p, account) end
   else
     place(p, account)
@@ -149,9 +341,9 @@ end
 local function suspend(p, account, state, till, stated)
   if not is_member(p, account) then return end
   if state == 'cooling' and stated and stated > till then
-    call('HSET', p.k .. 'stated', account, int(stated))
+    call('HSET', health_key(account), 'stated', int(stated))
   else
-    call('HDEL', p.k .. 'stated', account)
+    call('HDEL', health_key(account), 'stated')
   end
   set_state(p, account, state, till)
   refuse_pinned(p, account)
@@ -161,22 +353,22 @@ end
 
 local function restore(p, account)
   if not is_member(p, account) then return end
-  call('HDEL', p.k .. 'stated', account)
-  if health_of(p, account) == 'ready' then return end
+  call('HDEL', health_key(account), 'stated')
+  if health_of(account) == 'ready' then return end
   set_state(p, account, 'ready', 0)
   serve()
 end
 
 -- Until when the upstream of an account wants no request; 0 if that is no later than the end of its cooling.
-local function stated_of(p, account) return tonumber(call('HGET', p.k .. 'stated', account)) or 0 end
+local function stated_of(account) return tonumber(call('HGET', health_key(account), 'stated')) or 0 end
 
 -- Lets no other request than the one that was just granted use an account whose upstream wants none yet.
 local tried = {}
 try_stated = function(p, account)
-  local stated = stated_of(p, account)
+  local stated = stated_of(account)
   if stated == 0 then return end
   if stated <= now then
-    call('HDEL', p.k .. 'stated', account)
+    call('HDEL', health_key(account), 'stated')
     return
   end
   set_state(p, account, 'cooling', math.min(stated, now + TRIED_AFTER))
@@ -195,9 +387,9 @@ end
 
 -- Says until when an account is out because a budget of it is used up; 0 once there is something left. `serve` must follow.
 local function spend(p, account, till)
-  if not is_member(p, account) or (tonumber(call('HGET', p.k .. 'spent', account)) or 0) == till then return end
-  if till > 0 then call('HSET', p.k .. 'spent', account, int(till)) else call('HDEL', p.k .. 'spent', account) end
-  set_state(p, account, health_of(p, account))
+  if not is_member(p, account) or spent_of(account) == till then return end
+  call('HSET', health_key(account), 'spent', int(till))
+  arrange(p, account)
   refuse_pinned(p, account)
   refuse_shared(p)
 end
@@ -206,23 +398,24 @@ end
 -- must follow.
 local function spend_all(p, till)
   if p.spent == till then return end
-  p.spent = till
-  call('HSET', p.k .. 'sum', 'spent', int(till))
-  for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+  p.spent, p.changed = till, true
+  refuse_all_pinned(p)
   refuse_shared(p)
 end
 
 -- Returns accounts to rotation whose cooling period has ended.
 local function warm()
   for _, p in ipairs(pools) do
-    if p.spent > 0 and p.spent <= now then spend_all(p, 0) end
+    local changes = p.spent > 0 and p.spent <= now
+    if changes then spend_all(p, 0) end
     while true do
       local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
       if first[1] == nil or tonumber(first[2]) > now then break end
-      if budgeted then call('HDEL', p.k .. 'spent', first[1]) end
+      call('HDEL', health_key(first[1]), 'spent')
       set_state(p, first[1], 'ready', 0)
+      changes = true
     end
-    if multi_pool then serve() end
+    if changes then serve() end
   end
 end
 
@@ -231,7 +424,7 @@ local function due()
   local accounts = {}
   for _, p in ipairs(pools) do
     for _, account in ipairs(call('ZRANGEBYSCORE', p.k .. 'untried', '-inf', now)) do
-      call('ZADD', p.k .. 'untried', INF, account)
+      set_state(p, account, 'out', INF)
       call('HSET', p.k .. 'trying', account, me)
       accounts[#accounts + 1] = account
     end

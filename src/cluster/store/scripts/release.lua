@@ -1,36 +1,27 @@
--- Ends a lease or a waiter, with a health report (`health.lua`) and, if several pools are configured, one about the upstream
--- (`cooling.lua`). `unclean` is `1` if sessions were created that must be deleted once no node has a lease on the account; the
--- reply then assigns the deletion to this node. If it is empty, this node cannot delete and leaves that to the next lease. A
--- report about the upstream adds the delay of the cooling that it begins, `back` or nothing to the reply. Behind these, `quota` and the
--- windows that an answer has stated of the account's quota may follow.
--- The very last one, `used`, is of a lease whose budgets were asked: whether it counts (1), its tokens, units and nanos; what is used of the
--- budgets of its account and its upstream is appended to the reply.
-local counts, tokens, units, nanos = string.match(ARGV[#ARGV], '^used (%d) (%d+) (%d+) (%d+)$')
-if counts then table.remove(ARGV) end
-local windows = string.match(ARGV[#ARGV], '^quota (%S+)$')
-if windows then table.remove(ARGV) end
--- Before these `memory`, a key and a text is what a turn leaves to the next one of its conversation.
-local remembered, memory = string.match(ARGV[#ARGV], '^memory (%S+) (%S+)$')
-if remembered then table.remove(ARGV) end
-
-reap()
-if not is_attached() then return finish({ 'lost' }) end
-local ticket, unclean = ARGV[4], ARGV[5]
-local seen = report_at(6)
-local cooled = S and S.upstream_report_at(14, ticket)
-local told = {}
-if counts then
-  load_budgets()
-  told = B.settle(ticket, counts == '1', tonumber(tokens), tonumber(units), tonumber(nanos))
-end
+-- Ends a lease or a waiter. Arguments: the ticket, and a JSON object:
+--   seen       if given, a report about the account (`health.lua`)
+--   upstream   if given, what the try showed of the upstream: its verdict, the coolings before it, the request, seconds of `Retry-After`
+--              (`retry`), and a random share (`cooling.lua`)
+--   cleans     whether this node can delete sessions; else it leaves that to the next lease
+--   unclean    whether sessions were created that must be deleted once no node has a lease on the account
+--   quota      the windows that an answer has stated of the account's quota
+--   memory     if given, a key and what a turn leaves to the next one of its conversation
+--   used       of a lease whose budgets were asked: whether it counts, and the share that it has used
+-- Returns what was ended, the account whose sessions this node must delete, the new state of the account with its fault's number and
+-- delay, the delay of the cooling that begins or `back`, the time, and what is used of the budgets of its account and its upstream.
+local ticket, ended = ARGV[4], cjson.decode(ARGV[5])
+local changed = ended.seen and report(ended.seen) or {}
+local cooled = ended.upstream and upstream_report(ticket, ended.upstream)
+local told = ended.used and settle_budgets(ticket, ended.used.counted, ended.used.share) or {}
 local was, account, p = close(me, ticket)
-if windows and was == 'granted' and account ~= '' then learn_quota(account, windows) end
+local is_account = was == 'granted' and account ~= ''
+if is_account and ended.quota ~= '' then learn_quota(account, ended.quota) end
 serve()
 local clean = ''
-if was == 'granted' and account ~= '' then
-  local key = K .. 'health:' .. account
-  if unclean == '1' and is_member(p, account) then call('HSET', key, 'unclean', '1') end
-  if unclean ~= '' and used(p, account) == 0 and call('HEXISTS', key, 'unclean') == 1 and
+if is_account then
+  local key = health_key(account)
+  if ended.unclean and is_member(p, account) then call('HSET', key, 'unclean', '1') end
+  if ended.cleans and used(p, account) == 0 and call('HEXISTS', key, 'unclean') == 1 and
     call('HEXISTS', p.k .. 'cleaning', account) == 0 then
     call('HDEL', key, 'unclean')
     set_cleaning(p, account, me)
@@ -38,11 +29,7 @@ if was == 'granted' and account ~= '' then
   end
 end
 -- A repeated call after a lost reply: the deletion is still assigned to this node.
-if was == 'unknown' and unclean ~= '' and ARGV[6] ~= '' and
-  call('HGET', pool_of(ARGV[6]).k .. 'cleaning', ARGV[6]) == me then clean = ARGV[6] end
-if remembered and was == 'granted' then
-  keep_conversation('threads', remembered, memory)
-end
-if counts then return finish({ was, clean, seen[1] or '', seen[2] or '', seen[3] or '', cooled or '', unpack(told) }) end
-if ARGV[14] then seen = { seen[1] or '', seen[2] or '', seen[3] or '', cooled or '' } end
-return finish({ was, clean, unpack(seen) })
+local seen = ended.cleans and was == 'unknown' and ended.seen
+if seen and call('HGET', pool_of(seen.account).k .. 'cleaning', seen.account) == me then clean = seen.account end
+if ended.memory and was == 'granted' then keep_conversation('threads', unpack(ended.memory)) end
+return finish({ was, clean, changed[1] or '', changed[2] or '', changed[3] or '', cooled or '', unpack(told) })

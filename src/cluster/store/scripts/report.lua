@@ -1,13 +1,12 @@
 -- A health report outside of a lease, optionally with the result of a test. A successful one forgets the windows of the quota.
-reap()
-if not is_attached() then return finish({ 'lost' }) end
-local account, tested = ARGV[5], ARGV[4]
+local tested, seen = ARGV[4], cjson.decode(ARGV[5])
+local account = seen.account
 if tested ~= '' and is_member(pool_of(account), account) then
-  call('HSET', K .. 'health:' .. account, 'tested', tested)
+  call('HSET', health_key(account), 'tested', tested)
   call(tested == 'failed' and 'SADD' or 'SREM', K .. 'failed_tests', account)
   if tested == 'ok' and call('DEL', K .. 'quota:' .. account) == 1 then
     place(pool_of(account), account)
-    broadcast('quota ' .. account)
+    tell('*', 'quota ' .. account)
   end
 end
-return finish(report_at(5))
+return finish(report(seen))

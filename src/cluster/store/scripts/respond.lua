@@ -14,15 +14,11 @@
 -- Keys: `resp:<name>` number of body chunks, with the response's expiry; `resp-index` names by expiry; `resp-facts` share and
 -- bytes of a name, `resp-items` its chunks; `item-refs` and `item-facts` number of responses with a chunk, its share and
 -- bytes; `share-count`, `share-bytes`, and `share:<share>` names by their last change.
-local K = 'gw:{main}:'
-local call = redis.call
 local time = call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local op, name = ARGV[4], ARGV[5]
 -- Maximum number of responses and chunks that one call frees; freeing a chunk takes up to half a millisecond.
 local budget = 100
-
-local function int(number) return string.format('%.0f', number) end
 
 local function weigh(share, bytes)
   call('INCRBY', K .. 'resp-bytes', int(bytes))
@@ -76,9 +72,12 @@ end
 
 local function bounded(count, bytes) return { bound(tonumber(count), tonumber(bytes)) and 'more' or '1' } end
 
--- Indexes a name as the last change of its share.
-local function note(which, share, bytes, seconds)
-  call('HSET', K .. 'resp-facts', which, share .. ' ' .. int(bytes))
+-- Writes a response as the last change of its share. `before` are the bytes of its former chunk names.
+local function write(which, share, body, pieces, seconds, before)
+  call('SET', K .. 'resp:' .. which, body, 'EX', seconds)
+  call('HSET', K .. 'resp-items', which, pieces)
+  weigh(share, #pieces - before)
+  call('HSET', K .. 'resp-facts', which, share .. ' ' .. int(#pieces))
   call('ZADD', K .. 'resp-index', now + seconds * 1000, which)
   call('ZADD', K .. 'share:' .. share, now, which)
 end
@@ -112,11 +111,8 @@ if op == 'put' then
   if gone then return gone end
   hold(pieces, share, seconds)
   drop(name)
-  call('SET', K .. 'resp:' .. name, body, 'EX', seconds)
-  call('HSET', K .. 'resp-items', name, pieces)
   call('ZINCRBY', K .. 'share-count', 1, share)
-  weigh(share, #pieces)
-  note(name, share, #pieces, tonumber(seconds))
+  write(name, share, body, pieces, seconds, 0)
   return bounded(ARGV[10], ARGV[11])
 elseif op == 'settle' then
   local facts = call('HGET', K .. 'resp-facts', name)
@@ -142,11 +138,7 @@ elseif op == 'settle' then
       pieces[#pieces + 1] = piece
     end
   end
-  local all = table.concat(pieces, ' ')
-  call('SET', K .. 'resp:' .. name, body, 'EX', seconds)
-  call('HSET', K .. 'resp-items', name, all)
-  weigh(share, #all - tonumber(bytes))
-  note(name, share, #all, tonumber(seconds))
+  write(name, share, body, table.concat(pieces, ' '), seconds, tonumber(bytes))
   return bounded(ARGV[8], ARGV[9])
 elseif op == 'get' then
   local body = tonumber(call('GET', K .. 'resp:' .. name) or '')

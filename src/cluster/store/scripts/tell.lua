@@ -1,3 +1,3 @@
--- Notifies every node, without guaranteed delivery.
-broadcast(ARGV[4])
-return { 'ok' }
+-- Sends a line to nodes, without guaranteed delivery. Arguments: a node, `*` for all or nothing for all others, and the line. Returns the
+-- nodes.
+return tell(ARGV[4], ARGV[5])

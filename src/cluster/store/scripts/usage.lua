@@ -14,26 +14,24 @@
 --   unsum day               discards the sums of some days from before a day; returns of how many
 --   drop hour               removes an hour or a day that is too old; returns how many buckets it had
 --   forget time             removes the windows (`keys.lua`) of some keys that were last used before a time; returns how many
-local K = 'gw:{main}:'
-local call = redis.call
 local op = ARGV[4]
 
-local function int(number) return string.format('%.0f', number) end
-
-local function merge(hash, names, sums, errors)
-  local before = call('HGET', hash, names)
-  if before then
-    local i = 0
-    for word in string.gmatch(before, '%S+') do
-      local code, count = string.match(word, '^(.+)=(%d+)$')
-      if code then
-        errors[code] = (errors[code] or 0) + tonumber(count)
-      else
-        i = i + 1
-        sums[i] = (sums[i] or 0) + tonumber(word)
-      end
+-- Adds what a bucket has to sums and errors.
+local function read(text, sums, errors)
+  local i = 0
+  for word in string.gmatch(text, '%S+') do
+    local code, count = string.match(word, '^(.+)=(%d+)$')
+    if code then
+      errors[code] = (errors[code] or 0) + tonumber(count)
+    else
+      i = i + 1
+      sums[i] = (sums[i] or 0) + tonumber(word)
     end
   end
+end
+
+local function merge(hash, names, sums, errors)
+  read(call('HGET', hash, names) or '', sums, errors)
   -- Whole units of cost and of wasted cost are moved out of their nanos, which follow them and stay exact.
   for _, i in ipairs({ 18, 21 }) do
     if sums[i + 1] and sums[i + 1] >= 1e9 then
@@ -115,10 +113,7 @@ elseif op == 'fold' then
   local some = call('HSCAN', from, '0', 'COUNT', 200)[2]
   for i = 1, #some, 2 do
     local sums, errors = {}, {}
-    for word in string.gmatch(some[i + 1], '%S+') do
-      local code, count = string.match(word, '^(.+)=(%d+)$')
-      if code then errors[code] = tonumber(count) else sums[#sums + 1] = tonumber(word) end
-    end
+    read(some[i + 1], sums, errors)
     merge(into, some[i], sums, errors)
     call('HDEL', from, some[i])
   end

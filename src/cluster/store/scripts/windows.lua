@@ -1,13 +1,13 @@
 -- What is used of the windows of limits: by business keys (`keys.lua`), and by accounts and upstreams of their budgets (`budgets.lua`). Each has
 -- a hash of its windows, `usage:w:<key>`, whose fields are a window's letter, its first millisecond and `r` (requests), `t` (tokens), `c` (cost
 -- in whole units) or `n` (nanos of cost beyond them, 0 to 10^9 - 1; each number stays exact so): usage including reservations. Cost is
--- written where there is any. Most calls do without, so these functions are made on demand. The text within is not indented.
-local W
-
-local function load_windows()
-if W then return end
+-- written where there is any.
+--
+-- A share is tokens, units and nanos. A reservation is a key, a time and a share, and the letters of windows with strict limits, which reserve
+-- the share `strict` in place of the other one. A limit is a letter, the most requests, tokens, units and nanos (-1 for none), and whether
+-- it is strict (1).
 local MINUTE, HOUR, DAY = 60000, 3600000, 86400000
-local letters = { 'm', 'h', 'd', 'w', 'M' }
+local LETTERS = { 'm', 'h', 'd', 'w', 'M' }
 
 -- The first millisecond of the month of a time. Counts days since 1 March 0000, in eras of 400 years.
 local function month_of(time)
@@ -20,17 +20,15 @@ local function month_of(time)
   return (days - day) * DAY
 end
 
--- The windows of a time, by letter.
+-- The windows of a time, by letter: of as many times as one call names.
+local windows_by_time = {}
 local function windows_at(time)
-  return {
+  windows_by_time[time] = windows_by_time[time] or {
     m = 'm' .. int(time - time % MINUTE), h = 'h' .. int(time - time % HOUR), d = 'd' .. int(time - time % DAY),
     w = 'w' .. int(time - (time - 4 * DAY) % (7 * DAY)), M = 'M' .. int(month_of(time))
   }
+  return windows_by_time[time]
 end
-
-local current = windows_at(now)
-local is_current = {}
-for _, window in pairs(current) do is_current[window] = true end
 
 local function hash_of(key) return K .. 'usage:w:' .. key end
 
@@ -51,7 +49,7 @@ local function remove_far(hash)
   local sides = {}
   for _, field in ipairs(call('HKEYS', hash)) do
     local letter, start, what = string.match(field, '^(%a)(%-?%d+)(%a)$')
-    local distance = what == 'r' and tonumber(start) - tonumber(string.sub(current[letter], 2))
+    local distance = what == 'r' and tonumber(start) - tonumber(string.sub(windows_at(now)[letter], 2))
     if distance and distance ~= 0 then
       local side = letter .. (distance > 0 and '+' or '-')
       sides[side] = sides[side] or {}
@@ -66,16 +64,17 @@ local function remove_far(hash)
   end
 end
 
--- Whether a window's letter is among those of strict windows, if there are any.
-local function is_strict(strict, letter) return strict and string.find(strict, letter, 1, true) ~= nil end
+-- The share of a reservation in a window.
+local function share_in(reserved, letter)
+  return string.find(reserved.letters, letter, 1, true) and reserved.strict or reserved.share
+end
 
--- Adds usage to the windows of a time that are current or kept. `strict` names windows that get other tokens and costs.
-local function add(key, time, requests, plain_tokens, plain_units, plain_nanos, strict, strict_tokens, strict_units, strict_nanos)
-  local hash = hash_of(key)
-  for letter, window in pairs(windows_at(time)) do
-    local tokens, units, nanos = plain_tokens, plain_units, plain_nanos
-    if is_strict(strict, letter) then tokens, units, nanos = strict_tokens, strict_units, strict_nanos end
-    if is_current[window] or call('HEXISTS', hash, window .. 'r') == 1 then
+-- Adds requests and the shares of a reservation to the windows of its time that are current or kept.
+local function add_usage(requests, reserved)
+  local hash = hash_of(reserved.key)
+  for letter, window in pairs(windows_at(reserved.time)) do
+    local tokens, units, nanos = unpack(share_in(reserved, letter))
+    if window == windows_at(now)[letter] or call('HEXISTS', hash, window .. 'r') == 1 then
       -- The first request of a window.
       if call('HINCRBY', hash, window .. 'r', int(requests)) == requests and requests > 0 then remove_far(hash) end
       call('HINCRBY', hash, window .. 't', int(tokens))
@@ -84,15 +83,35 @@ local function add(key, time, requests, plain_tokens, plain_units, plain_nanos, 
   end
 end
 
+local function touch_key(key, time) call('ZADD', K .. 'usage:last', 'GT', int(time), key) end
+
+-- Counts requests with what they reserve or have used.
+local function count_usage(requests, reserved)
+  add_usage(requests, reserved)
+  touch_key(reserved.key, reserved.time)
+end
+
+-- Replaces a reservation by the share that was used; nothing, of a request that does not count.
+local function settle_usage(reserved, counted, used)
+  local function rest(share)
+    local left = {}
+    for i = 1, 3 do left[i] = (counted and used[i] or 0) - share[i] end
+    return left
+  end
+  add_usage(counted and 0 or -1, {
+    key = reserved.key, time = reserved.time, share = rest(reserved.share), letters = reserved.letters, strict = rest(reserved.strict)
+  })
+end
+
 -- The usage of a key by window letter: requests, tokens, units and nanos.
 local function used_of(key)
   local fields = {}
-  for _, letter in ipairs(letters) do
-    for _, what in ipairs({ 'r', 't', 'c', 'n' }) do fields[#fields + 1] = current[letter] .. what end
+  for _, letter in ipairs(LETTERS) do
+    for _, what in ipairs({ 'r', 't', 'c', 'n' }) do fields[#fields + 1] = windows_at(now)[letter] .. what end
   end
   local values = call('HMGET', hash_of(key), unpack(fields))
   local counts = {}
-  for i, letter in ipairs(letters) do
+  for i, letter in ipairs(LETTERS) do
     counts[letter] = {}
     for place = 1, 4 do counts[letter][place] = tonumber(values[4 * (i - 1) + place]) or 0 end
   end
@@ -101,38 +120,43 @@ end
 
 local function append_windows(reply, key)
   local counts = used_of(key)
-  for _, letter in ipairs(letters) do
+  for _, letter in ipairs(LETTERS) do
     for place = 1, 4 do reply[#reply + 1] = int(counts[letter][place]) end
   end
   return reply
 end
 
-local function touch(key, time) call('ZADD', K .. 'usage:last', 'GT', int(time), key) end
-
--- Whether one more request with a share exceeds a limit: its letter, and the most requests, tokens, units and nanos.
-local function exceeds(counts, share, letter, requests, limit, most_units, most_nanos)
-  local count, tokens, units, nanos = counts[letter], unpack(share)
-  if (requests and count[1] + 1 > requests) or (limit and count[2] + tokens > limit) then return true end
-  if not most_units then return false end
-  local sum = count[4] + nanos
-  local whole = count[3] + units + math.floor(sum / 1e9)
-  return whole > most_units or (whole == most_units and sum % 1e9 > most_nanos)
-end
-
 -- The first millisecond after a current window.
 local function end_of(letter)
-  local start = tonumber(string.sub(current[letter], 2))
+  local start = tonumber(string.sub(windows_at(now)[letter], 2))
   if letter == 'M' then return month_of(start + 32 * DAY) end
   return start + ({ m = MINUTE, h = HOUR, d = DAY, w = 7 * DAY })[letter]
+end
+
+-- When the last window ends of which one more request with a reservation exceeds a limit; 0 if it fits.
+local function full_until(limits, reserved)
+  local counts, till = used_of(reserved.key), 0
+  for _, limit in ipairs(limits) do
+    local letter, most_requests, most_tokens, most_units, most_nanos = unpack(limit)
+    local requests, tokens, units, nanos = unpack(counts[letter])
+    local share = share_in(reserved, letter)
+    nanos = nanos + share[3]
+    units = units + share[2] + math.floor(nanos / 1e9)
+    if (most_requests >= 0 and requests + 1 > most_requests) or (most_tokens >= 0 and tokens + share[1] > most_tokens) or
+      (most_units >= 0 and (units > most_units or (units == most_units and nanos % 1e9 > most_nanos))) then
+      till = math.max(till, end_of(letter))
+    end
+  end
+  return till
 end
 
 -- Counts at least what a node has seen: keys with a time, and the usage of their windows then.
 local function restore_seen(all)
   for _, seen in ipairs(all) do
     local key, time, windows = seen[1], seen[2], windows_at(seen[2])
-    touch(key, time)
-    for i, letter in ipairs(letters) do
-      if is_current[windows[letter]] then
+    touch_key(key, time)
+    for i, letter in ipairs(LETTERS) do
+      if windows[letter] == windows_at(now)[letter] then
         local hash, window, first = hash_of(key), windows[letter], 4 * i - 1
         for j, what in ipairs({ 'r', 't' }) do
           local count = seen[first + j - 1]
@@ -146,10 +170,4 @@ local function restore_seen(all)
       end
     end
   end
-end
-
-W = {
-  add = add, used_of = used_of, append_windows = append_windows, touch = touch, exceeds = exceeds, end_of = end_of,
-  is_strict = is_strict, restore_seen = restore_seen
-}
 end

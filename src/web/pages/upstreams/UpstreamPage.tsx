@@ -6,7 +6,7 @@ import { useFields } from "../../forms/Entry.tsx"
 import { Card } from "../../parts/Card.tsx"
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { Facts } from "../../parts/Facts.tsx"
-import { duration, number } from "../../parts/format.ts"
+import { duration, minuteOfDay, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
@@ -41,6 +41,21 @@ const Names = ({ linkOf, names }: {
       {names.slice(0, mostNamed).map((name) => <a key={name} href={linkOf(name)}>{name}</a>)}
       {names.length > mostNamed && <span class="hint">{t.andMore(names.length - mostNamed)}</span>}
     </span>
+  )
+}
+
+/** What the server has refused, and what the gateway does about it until when. */
+const Refused = ({ of }: { readonly of: UpstreamItem["refusals"] }) => {
+  const t = useTexts().keys
+  return (
+    <ul class="listed">
+      {of.map(({ effect, model, until, words }) => (
+        <li key={`${model} ${effect}`}>
+          {`${model}: ${effect}`}
+          <p class="hint">{`“${words}” · ${t.until(minuteOfDay(Date.parse(until)))}`}</p>
+        </li>
+      ))}
+    </ul>
   )
 }
 
@@ -88,6 +103,7 @@ const Upstream = ({ isGone, item }: { readonly item: UpstreamItem; readonly isGo
                   " · "
                 )
             ],
+            [t.refused, item.refusals.length === 0 ? undefined : <Refused key="refused" of={item.refusals} />],
             [t.proxy, proxy ?? undefined],
             [
               common.pages.models,

@@ -1,0 +1,70 @@
+/**
+ * What each entry of the package loads: the folders of src exactly, files and lines at most. An app that imports a part pays for no other one.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { entries, loadsOf } from "../../scripts/loads.ts"
+
+const gateway = [
+  "accounts",
+  "admin",
+  "cluster",
+  "completion",
+  "config",
+  "contracts",
+  "domain",
+  "http",
+  "placement",
+  "recordings",
+  "server",
+  "sieve",
+  "styles",
+  "upstream",
+  "usage"
+]
+
+/** The folders, files and lines of each entry. */
+const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, files: number, lines: number]>> = {
+  "src/api.ts": [
+    ["admin", "config", "contracts", "domain", "http", "inProcess", "recordings", "server", "styles", "usage"],
+    110,
+    14_000
+  ],
+  "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "server", "usage"], 96, 12_000],
+  "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_000],
+  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 740, 101_000],
+  "src/sieve.ts": [["domain", "sieve"], 42, 6_000],
+  "src/testing.ts": [[...gateway, "testing"].toSorted(), 742, 102_000],
+  "src/transducer.ts": [["domain"], 8, 800]
+}
+
+describe("The entries of the package", () => {
+  it("are all counted here", () => {
+    assert.sameMembers([...entries], Object.keys(loads))
+  })
+
+  it.each(Object.entries(loads))("load what they need: %s", (entry, [folders, mostFiles, mostLines]) => {
+    const loaded = loadsOf(entry)
+    assert.deepStrictEqual(loaded.folders, folders)
+    assert.isAtMost(loaded.files.length, mostFiles)
+    assert.isAtMost(loaded.lines, mostLines)
+  })
+
+  it("load no module of the store's connection before a store is configured", () => {
+    for (const entry of ["src/index.ts", "src/main.ts", "src/server/cli/program.ts"]) {
+      const { files } = loadsOf(entry)
+      for (const file of ["client", "makeStore", "connection", "scripts"]) {
+        assert.notInclude(files, `src/cluster/store/${file}.ts`)
+      }
+    }
+  })
+
+  it("load no command of the command line before it is called", () => {
+    const { files } = loadsOf("src/server/cli/program.ts")
+    assert.deepStrictEqual(files.filter((file) => /cli\/(?:import|agents|.*[cC]ommands)/.test(file)), [])
+    const commands = loadsOf("src/server/cli/commands.ts")
+    assert.deepStrictEqual(
+      commands.files.filter((file) => /cli\/import\/(?!command\.ts)/.test(file)),
+      []
+    )
+  })
+})
