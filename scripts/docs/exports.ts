@@ -249,6 +249,7 @@ const subjects: ReadonlyMap<string, string> = new Map([
   ["server", "The server"],
   ["config", "Configuration"],
   ["accounts", "Accounts"],
+  ["placement", "Where requests go"],
   ["upstream", "Upstreams"],
   ["completion", "Requests"],
   ["domain", "Conversations and replies"],

@@ -1,4 +1,12 @@
-/** The accounts that upstream calls run on: leases on accounts of the pool, or a caller's own token. */
+/**
+ * The accounts that upstream calls run on: leases on accounts of the pool, or a caller's own token.
+ *
+ * This folder is who calls and with what right. `Callers` reads credentials, and says whose credential a target gets;
+ * `CredentialThrottle` slows wrong ones down. `Lease` is the interface of the pool; `pool` is what every pool has: leases, tokens, what operators see.
+ * `inProcessPool` drives the pools of one process, and `shared` those that the nodes of a store share. `tokens` logs accounts in. `budgets`,
+ * `quota` and `ModelLimits` keep what is used, and what servers say of it; `accountHealth` and `upstreamHealth` what attempts show.
+ * Where a request goes, and which account gets it, is decided in `placement`.
+ */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,6 +1,6 @@
 /**
  * Checks the API key of a business request: a configured key, the caller's own upstream token, or a refusal. Timing does not
- * depend on the key.
+ * depend on the key. Says with what right a caller goes to a target.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -11,11 +11,15 @@ import * as Stream from "effect/Stream"
 import { hash } from "node:crypto"
 import { AdminCredentials } from "../config/AdminCredentials.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { isGeneratedKey } from "../config/secrets.ts"
 import { SharedRevision } from "../config/sharedConfig.ts"
+import { isOfVendor } from "../contracts/contractOf.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
 import { keyIdOfDigest } from "../domain/identity.ts"
 import { credentialsOfLogin } from "../domain/ownLogin.ts"
+import type { Target } from "../domain/routes.ts"
+import type { Right } from "../placement/place.ts"
 import { refuseKey } from "../usage/KeyLimits.ts"
 import type { Caller } from "./Accounts.ts"
 import { AdminPassword, type InTurn } from "./AdminPassword.ts"
@@ -199,4 +203,21 @@ export class Callers extends Context.Service<Callers, {
     Callers,
     Callers.make
   ).pipe(Layer.provide(AdminPassword.layer))
+}
+
+/** Whose credential a target gets. A caller's own token goes to the first target of its upstream. */
+export const rightTo = (
+  caller: Caller,
+  style: string | undefined,
+  target: Target,
+  targets: ReadonlyArray<Target>,
+  { auth: { direct_upstream }, upstreams }: Pick<GatewayConfig, "auth" | "upstreams">
+): Right => {
+  if (caller._tag === "Direct") {
+    return targets.find(({ upstream }) => upstream === direct_upstream) === target ? "account" : "not_allowed"
+  }
+  const { credential = "account", driver = "" } = upstreams.get(target.upstream) ?? {}
+  if (credential === "account") return "account"
+  if (caller.login !== undefined && isOfVendor(style, driver)) return "login"
+  return credential === "either" ? "account" : "login_required"
 }

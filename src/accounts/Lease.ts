@@ -11,13 +11,13 @@ import type { Maker } from "../domain/makers.ts"
 import type { QuotaWindow } from "../domain/quota.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { MoveCause } from "../domain/warmth.ts"
+import type { SlotState } from "../placement/PoolState.ts"
+import type { UpstreamFault } from "../placement/UpstreamCooling.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { AccountWorkFacts } from "./AccountWork.ts"
 import type { BudgetFacts, LeaseBudget } from "./budgets.ts"
 import type { TestStatus } from "./PooledAccount.ts"
-import type { SlotState } from "./PoolState.ts"
 import type { QuotaSeen } from "./quota.ts"
-import type { UpstreamFault } from "./UpstreamCooling.ts"
 
 /** A caller: `Managed` with a configured key, `Direct` with an upstream token of its own (spec "Authentication"). */
 export type Caller =

@@ -19,9 +19,9 @@ import { type AccountHealth, plainContext } from "../domain/failureRules.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { MoveCause } from "../domain/warmth.ts"
+import type { Slot, SlotState } from "../placement/PoolState.ts"
 import { type Fault, stateAfter, type Suspension, suspensionFor } from "./backOff.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
-import type { Slot, SlotState } from "./PoolState.ts"
 
 type AccountSlot = Slot<PooledAccount>
 

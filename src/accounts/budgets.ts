@@ -10,6 +10,7 @@ import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { Notices } from "../config/Notices.ts"
 import type { KeyLimit } from "../config/windowLimit.ts"
 import { GatewayError } from "../domain/GatewayError.ts"
+import { never } from "../placement/poolQueue.ts"
 import {
   advanceTo,
   type CountedState,
@@ -27,7 +28,6 @@ import { noLimits } from "../usage/keyRules.ts"
 import { usedWindows } from "../usage/limitedWindows.ts"
 import type { AccountHistory } from "../usage/UsageStoreShape.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
-import { never } from "./poolQueue.ts"
 
 /** What a try uses of the budgets of its account and upstream. */
 export interface LeaseBudget {

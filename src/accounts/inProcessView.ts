@@ -1,11 +1,11 @@
 /** What operators and metrics see of the pool of one process. */
 import type { ConfigStore } from "../config/ConfigStore.ts"
+import type { Pools } from "../placement/Pools.ts"
+import type { PoolState } from "../placement/PoolState.ts"
 import { noLimits } from "../usage/keyRules.ts"
 import { type BudgetFacts, type Budgets, budgetUsedUp, upstreamSubject } from "./budgets.ts"
 import type { AccountsMetrics, QueueWaiter, UpstreamFacts } from "./Lease.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
-import type { Pools } from "./Pools.ts"
-import type { PoolState } from "./PoolState.ts"
 import type { Outage } from "./refusals.ts"
 import type { UpstreamHealthKeeper } from "./upstreamHealth.ts"
 

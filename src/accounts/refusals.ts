@@ -2,8 +2,8 @@
 import { accountsNamed, type AccountTable, ambiguous } from "../config/Account.ts"
 import { unknownRetryAfter } from "../domain/classifyUpstreamFailure.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
+import type { Refusal } from "../placement/PoolState.ts"
 import type { Caller } from "./Lease.ts"
-import type { Refusal } from "./PoolState.ts"
 
 /** Seconds after which a client may retry a busy pool: slots become free all the time. */
 const busyRetryAfter = 2

@@ -12,9 +12,9 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
 import type { AutoDeleteMode } from "../config/GatewayConfig.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import type { Slot } from "../placement/PoolState.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { PooledAccount } from "./PooledAccount.ts"
-import type { Slot } from "./PoolState.ts"
 
 /** A lease waits this long for a running deletion of all sessions; then the deletion is given up. */
 export const longestWait = Duration.seconds(5)

@@ -10,10 +10,10 @@ import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
 import { CurrentNotices, type Notices } from "../config/Notices.ts"
 import { monotonicMillis } from "../domain/time.ts"
+import type { Skipped } from "../placement/poolQueue.ts"
+import { UpstreamCooling, type UpstreamFault, type UpstreamTry } from "../placement/UpstreamCooling.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
-import type { Skipped } from "./poolQueue.ts"
-import { UpstreamCooling, type UpstreamFault, type UpstreamTry } from "./UpstreamCooling.ts"
 
 /** Why an upstream is cooled, in words for operators. */
 const reasons: Readonly<Record<UpstreamFault, string>> = {

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { type AccountPool, anywhere, type Caller, type Lease, type PlacementRequest } from "../accounts/Accounts.ts"
 import { hasBudgets } from "../accounts/budgets.ts"
+import { rightTo } from "../accounts/Callers.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
@@ -23,7 +24,6 @@ import {
   type PlacedTarget,
   type Placement,
   type PlaceRequest,
-  rightTo,
   type Tried
 } from "../placement/place.ts"
 import { sharesOf, type TargetShares, type Turn } from "../placement/targetShares.ts"

@@ -6,11 +6,11 @@ import type { Budgets, LeaseBudget, Taken } from "../accounts/budgets.ts"
 import type { LeaseTarget } from "../accounts/Lease.ts"
 import type { ModelLimits } from "../accounts/ModelLimits.ts"
 import type { PooledAccount } from "../accounts/PooledAccount.ts"
-import type { Needs } from "../accounts/poolQueue.ts"
 import type { Quotas } from "../accounts/quota.ts"
 import type { KeyLimit } from "../config/windowLimit.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Share } from "../usage/Admission.ts"
+import type { Needs } from "./poolQueue.ts"
 
 /** What is known of accounts and models. */
 export interface Known {

@@ -3,15 +3,16 @@
  *
  * A failure of an account moves on to another account of the target; a failure of the target moves on to the next target. Targets that
  * were not tried yet come first, in order; after them the tries go round, but not to a target that failed for good. A prompt that is too long
- * for a known window goes to the next target with a larger one. Which account of a target serves, the pool decides with its grant.
+ * for a known window goes to the next target with a larger one.
+ *
+ * This folder is all of where requests go. `place` orders the targets of a request. `Pools` holds the slots of all upstreams and grants one of
+ * them in that order (`PoolState` of one upstream, `poolQueue` the requests that wait); `needs` says which accounts suit a request, and is asked
+ * in the step of the grant. `choice` orders the accounts of an upstream, `targetShares` the targets of a weighted route. None of them has a
+ * clock, randomness or Effects. Who calls, and with what right, is in `accounts`, which drives them.
  */
-import type { Caller } from "../accounts/Lease.ts"
 import type { Account } from "../config/Account.ts"
-import type { GatewayConfig } from "../config/GatewayConfig.ts"
-import { isOfVendor } from "../contracts/contractOf.ts"
 import type { Classification } from "../domain/classifyUpstreamFailure.ts"
 import { fitting } from "../domain/fits.ts"
-import type { Target } from "../domain/routes.ts"
 import { type AlsoOn, refusals } from "../domain/tries.ts"
 
 /** Most tries of one target. */
@@ -94,6 +95,7 @@ export interface Placement {
   readonly tried: Tried
 }
 
+/** What a request has tried before its first attempt. */
 export const nothingTried: Tried = {
   tries: [],
   out: new Set(),
@@ -102,32 +104,17 @@ export const nothingTried: Tried = {
   retries: 0
 }
 
+/** Adds a failed try of a target. */
 export const failedAt = (tried: Tried, target: number, failure: Classification): Tried => ({
   ...tried,
   tries: [...tried.tries, { target, failure }]
 })
 
+/** Adds targets that have no account for the request, or cannot serve it. */
 export const leavingOut = (tried: Tried, targets: ReadonlyArray<number>): Tried => ({
   ...tried,
   out: new Set([...tried.out, ...targets])
 })
-
-/** Whose credential a target gets. A caller's own token goes to the first target of its upstream. */
-export const rightTo = (
-  caller: Caller,
-  style: string | undefined,
-  target: Target,
-  targets: ReadonlyArray<Target>,
-  { auth: { direct_upstream }, upstreams }: Pick<GatewayConfig, "auth" | "upstreams">
-): Right => {
-  if (caller._tag === "Direct") {
-    return targets.find(({ upstream }) => upstream === direct_upstream) === target ? "account" : "not_allowed"
-  }
-  const { credential = "account", driver = "" } = upstreams.get(target.upstream) ?? {}
-  if (credential === "account") return "account"
-  if (caller.login !== undefined && isOfVendor(style, driver)) return "login"
-  return credential === "either" ? "account" : "login_required"
-}
 
 /** True if an upstream has at most one account: another attempt would repeat the same request. */
 export const hasOneAccount = (accounts: PlaceRequest["accounts"], name: string): boolean => {

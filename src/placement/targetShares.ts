@@ -5,8 +5,8 @@
  * A turn counts when it is taken, so that concurrent requests get different targets. If another target serves, it counts for that one. Each
  * process counts its own requests.
  */
-import { AccountOrder, type Ranked } from "../accounts/choice.ts"
 import { type Route, type RouteOptions, type Target, targetName } from "../domain/routes.ts"
+import { AccountOrder, type Ranked } from "./choice.ts"
 
 class Share implements Ranked {
   readonly lastGiven = 0

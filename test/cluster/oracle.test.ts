@@ -4,15 +4,15 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { scripts } from "../../src/cluster/store/scripts.ts"
+import { runSync } from "../../src/domain/stream/cooperative.ts"
 import {
   type LeaseRequest,
   type Limits,
   PoolState,
   type Refusal,
   type Waiter as Ticket
-} from "../../src/accounts/PoolState.ts"
-import { scripts } from "../../src/cluster/store/scripts.ts"
-import { runSync } from "../../src/domain/stream/cooperative.ts"
+} from "../../src/placement/PoolState.ts"
 import {
   type Choosing,
   choosing,
@@ -22,7 +22,7 @@ import {
   op as operation,
   orderedOp,
   patience
-} from "../accounts/interleavings.ts"
+} from "../placement/interleavings.ts"
 import { runs } from "../support/effort.ts"
 import {
   claimOf,

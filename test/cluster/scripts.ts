@@ -4,11 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { readFileSync } from "node:fs"
-import type { LeaseRequest } from "../../src/accounts/PoolState.ts"
 import { type LeaseEnd, nothingSeen } from "../../src/accounts/shared/poolScripts.ts"
 import { poolScript, type Script, scripts } from "../../src/cluster/store/scripts.ts"
 import type { ClaimTarget, StoreClaim } from "../../src/cluster/store/StoreShape.ts"
 import type { SharedPool, SharedPools } from "../../src/config/sharedAccounts.ts"
+import type { LeaseRequest } from "../../src/placement/PoolState.ts"
 import { connect, listOf, type RedisClient, redisServer } from "../support/redisServer.ts"
 
 /** Single operations of the scripts. */

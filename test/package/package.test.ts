@@ -136,13 +136,13 @@ await Effect.runPromise(failed)
     ])
   })
 
-  it("has entry points for the API, the contracts, the sieve and the transducer that do not import Node", () => {
+  it("has entry points for the API, the contracts, the pool, the sieve and the transducer that do not import Node", () => {
     const dist = path.join(project.folder, "node_modules/model-gateway/dist")
     const imports = (file: string): Array<string> =>
       [...readFileSync(path.join(dist, file), "utf8").matchAll(/^(?:import|export) .*?from "(.+?)";$/gm)].flatMap(
         ([, name = ""]) => name.startsWith(".") ? imports(path.join(path.dirname(file), name)) : [name]
       )
-    for (const entry of ["api.js", "contracts.js", "sieve.js", "transducer.js"]) {
+    for (const entry of ["api.js", "contracts.js", "pool.js", "sieve.js", "transducer.js"]) {
       const names = imports(entry)
       assert.isNotEmpty(names)
       assert.deepEqual(names.filter((name) => !name.startsWith("effect/")), [])

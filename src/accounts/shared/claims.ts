@@ -18,8 +18,8 @@ import { type MessageOf, messageOf, type StoreEvent } from "../../cluster/store/
 import type { Store } from "../../cluster/store/Store.ts"
 import { type Holdings, type StoreClaim, StoreUnavailable } from "../../cluster/store/StoreShape.ts"
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
+import type { Refusal } from "../../placement/PoolState.ts"
 import type { Stickiness } from "../Lease.ts"
-import type { Refusal } from "../PoolState.ts"
 import type { Over } from "./pastLimits.ts"
 import { type LeaseEnd, nothingSeen } from "./poolScripts.ts"
 

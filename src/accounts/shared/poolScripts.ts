@@ -1,11 +1,11 @@
 /** Arguments and replies of the pool's scripts: reports (`health.lua`), `status` and `facts`. */
 import * as Schema from "effect/Schema"
 import type { AccountHealth } from "../../domain/failureRules.ts"
+import type { UpstreamFault } from "../../placement/UpstreamCooling.ts"
 import type { Share, Used } from "../../usage/Admission.ts"
 import { type ShareFields, shareFields } from "../../usage/sharedWindows.ts"
 import { isFault } from "../accountHealth.ts"
 import { backOff, jitter } from "../backOff.ts"
-import type { UpstreamFault } from "../UpstreamCooling.ts"
 
 const text = Schema.String
 const count = Schema.Number

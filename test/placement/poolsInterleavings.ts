@@ -1,7 +1,7 @@
 /** Generated operations on several pools, for tests that compare another implementation with them. */
 import * as fc from "fast-check"
-import type { PoolConfig } from "../../src/accounts/Pools.ts"
-import type { LeaseRequest } from "../../src/accounts/PoolState.ts"
+import type { PoolConfig } from "../../src/placement/Pools.ts"
+import type { LeaseRequest } from "../../src/placement/PoolState.ts"
 import { limits } from "./interleavings.ts"
 import type { NaiveConfig, NaiveRequest } from "./naivePools.ts"
 

@@ -1,5 +1,5 @@
 /** The pool's rules in the simplest form: one list of accounts, one list of waiters, and each call scans everything. */
-import type { LeaseRequest, Limits, Refusal, SlotState } from "../../src/accounts/PoolState.ts"
+import type { LeaseRequest, Limits, Refusal, SlotState } from "../../src/placement/PoolState.ts"
 
 export interface NaiveAccount {
   readonly key: string

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { UpstreamCooling, upstreamFault, type UpstreamTry } from "../../src/accounts/UpstreamCooling.ts"
 import { classify } from "../../src/domain/classifyUpstreamFailure.ts"
 import { plainContext } from "../../src/domain/failureRules.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
+import { UpstreamCooling, upstreamFault, type UpstreamTry } from "../../src/placement/UpstreamCooling.ts"
 import { runs } from "../support/effort.ts"
 
 type Op =

@@ -1,5 +1,5 @@
 /** The rules of several pools in the simplest form: `NaivePool` for each, one list of waiters, and each call scans everything. */
-import type { LeaseRequest, Limits, Refusal, SlotState } from "../../src/accounts/PoolState.ts"
+import type { LeaseRequest, Limits, Refusal, SlotState } from "../../src/placement/PoolState.ts"
 import { NaivePool, type Outcomes } from "./naivePool.ts"
 
 /** One of the pools. Its waiters are those of all pools that have a place in it, so it serves none by itself. */

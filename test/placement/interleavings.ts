@@ -1,7 +1,7 @@
 /** Generated operations on a pool, for tests that compare another implementation with it. */
 import * as fc from "fast-check"
-import type { Choose } from "../../src/accounts/choice.ts"
-import type { LeaseRequest, Limits } from "../../src/accounts/PoolState.ts"
+import type { Choose } from "../../src/placement/choice.ts"
+import type { LeaseRequest, Limits } from "../../src/placement/PoolState.ts"
 
 /** The keys of all accounts. */
 export const names = ["a", "b", "c", "d", "e"]

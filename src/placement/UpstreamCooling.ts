@@ -8,9 +8,9 @@
  * A request with no other target goes to a cooled upstream all the same; its failure does not lengthen the time, since only the probe
  * shows whether the upstream works again.
  */
+import { jitter } from "../accounts/backOff.ts"
 import type { FailureClass } from "../domain/FailureClass.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
-import { jitter } from "./backOff.ts"
 
 /** Milliseconds of the first cooling, and of the longest one that doubling reaches. */
 const first = 1_000
