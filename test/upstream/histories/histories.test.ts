@@ -35,10 +35,10 @@ describe.each(styleNames)("before a server of the contract %s", (server) => {
       Effect.flatMap(startAsking(drivers[server]), (ask) =>
         Effect.promise(() =>
           fc.assert(
-            fc.asyncProperty(histories, async (steps) => {
-              const first = await ask(style, written[style]([...steps, go]))
-              const second = await ask(style, written[style]([...steps, go, ...next]))
-              const bare = await ask(style, written[style](steps))
+            fc.asyncProperty(histories, fc.boolean(), async (steps, stream) => {
+              const first = await ask(style, written[style]([...steps, go]), stream)
+              const second = await ask(style, written[style]([...steps, go, ...next]), stream)
+              const bare = await ask(style, written[style](steps), stream)
               for (const { received, status, text } of [first, second, bare]) {
                 if (received.length === 0) assert.strictEqual(status, 400, text)
                 for (const body of received) rules[server](body)

@@ -138,16 +138,16 @@ export interface Exchanged {
 
 export type Ask = (style: StyleName, fields: Fields, stream?: boolean) => Promise<Exchanged>
 
-/** Starts a gateway before a server of a driver, in the current scope. `answer` is what the server writes. */
+/** Starts a gateway before a server of a driver, in the current scope. `answer` is what the server writes, whole or streamed. */
 export const startAsking = (
   driver: MatrixDriver,
   upstream: { readonly [field: string]: Json } = {},
-  answer = driver.write([text("Hi")], "stop", false)
+  answer = (stream: boolean) => driver.write([text("Hi")], "stop", stream)
 ): Effect.Effect<Ask, unknown, Scope.Scope> =>
   Effect.map(
     startStand({ upstream: { driver: driver.name, models: driver.models, ...upstream } }),
     (stand): Ask => async (style, fields, stream = false) => {
-      stand.answer(() => answer)
+      stand.answer(() => answer(stream))
       const { body, path } = plainRequests[style]
       const response = await stand.fetch(`http://gateway.test${path(stream)}`, {
         method: "POST",

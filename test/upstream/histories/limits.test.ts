@@ -108,17 +108,17 @@ const pairs = styleNames.flatMap((server) =>
 )
 
 describe.each(pairs)("tools of $style before a server of $server", ({ server, style }) => {
-  const ask = (name: string, stream: boolean) =>
+  const ask = (name: string) =>
     startAsking(
       drivers[server],
       {},
-      drivers[server].write([{ _tag: "Call", name, arguments: {} }], "tool_calls", stream)
+      (stream) => drivers[server].write([{ _tag: "Call", name, arguments: {} }], "tool_calls", stream)
     )
 
   it.effect("have names and ids of calls that the server accepts, the same in every place, and distinct", () =>
     Effect.gen(function*() {
       const id = "call.".padEnd(86, "x")
-      const request = yield* ask("f", false)
+      const request = yield* ask("f")
       const { received, text } = yield* Effect.promise(() => request(style, requests[style](names, id)))
       assert.isNotEmpty(received, text)
       const { called, declared, forced, ids: [call, result] } = places[server](received[0]!)
@@ -136,10 +136,10 @@ describe.each(pairs)("tools of $style before a server of $server", ({ server, st
     "come back by the client's own names, %s",
     ([, stream]) =>
       Effect.gen(function*() {
-        const plain = yield* ask("f", false)
+        const plain = yield* ask("f")
         const { received } = yield* Effect.promise(() => plain(style, requests[style](names, "c1")))
         const sent = String(places[server](received[0]!).forced)
-        const request = yield* ask(sent, stream)
+        const request = yield* ask(sent)
         const { status, text } = yield* Effect.promise(() => request(style, requests[style](names, "c1"), stream))
         assert.strictEqual(status, 200, text)
         assert.include(text, names[1]!)
@@ -358,9 +358,11 @@ describe("what a server's contract limits", () => {
     ([, style, server, fields, ignored, path, arrives]) =>
       Effect.gen(function*() {
         const ask = yield* startAsking(drivers[server])
-        const exchanged = yield* Effect.promise(() => ask(style, fields))
-        assert.deepStrictEqual([exchanged.status, exchanged.ignored], [200, ignored], exchanged.text)
-        assert.deepStrictEqual(at(exchanged.received[0], ...path), arrives)
+        for (const stream of [false, true]) {
+          const exchanged = yield* Effect.promise(() => ask(style, fields, stream))
+          assert.deepStrictEqual([exchanged.status, exchanged.ignored], [200, ignored], exchanged.text)
+          assert.deepStrictEqual(at(exchanged.received[0], ...path), arrives)
+        }
       })
   )
 
@@ -396,7 +398,7 @@ describe("what a server's contract limits", () => {
 
   it.effect("ends a reply at a stop sequence that the server did not get", () =>
     Effect.gen(function*() {
-      const ask = yield* startAsking(drivers.chat, {}, drivers.chat.write([text("a7b")], "stop", false))
+      const ask = yield* startAsking(drivers.chat, {}, () => drivers.chat.write([text("a7b")], "stop", false))
       const { text: body } = yield* Effect.promise(() => ask("chat", { stop: seven }))
       assert.deepStrictEqual(at(JSON.parse(body), "choices", 0, "message", "content"), "a")
     }))

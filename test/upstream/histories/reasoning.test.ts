@@ -66,7 +66,7 @@ describe.each([["whole", false], ["streamed", true]] as const)(
       "gets the thinking before a call back from a client that drops it: %s",
       (style) =>
         Effect.gen(function*() {
-          const ask = yield* startAsking(drivers.chat, {}, drivers.chat.write(thinks, "tool_calls", stream))
+          const ask = yield* startAsking(drivers.chat, {}, (stream) => drivers.chat.write(thinks, "tool_calls", stream))
           const first = yield* Effect.promise(() => ask(style, { tools: tools[style] }, stream))
           if (style === "messages") assert.notInclude(first.text, "Hm, Oslo.")
           const id = /"(call_\d+)"/.exec(first.text)?.[1] ?? assert.fail(first.text)
@@ -94,12 +94,15 @@ describe("thinking without a signature before a server that signs", () => {
   it.effect("is left out, and in an open tool loop the request to think with it", () =>
     Effect.gen(function*() {
       const ask = yield* startAsking(drivers.messages)
-      const { ignored, received } = yield* Effect.promise(() => ask("messages", { ...asked, messages: loop("") }))
-      assert.strictEqual(ignored, "messages[1]: thinking without a signature")
-      assert.deepStrictEqual(at(received[0], "messages", 1, "content"), [
-        { type: "tool_use", id: "c1", name, input: args }
-      ])
-      assert.notProperty(received[0], "thinking")
+      for (const stream of [false, true]) {
+        const fields = { ...asked, messages: loop("") }
+        const { ignored, received } = yield* Effect.promise(() => ask("messages", fields, stream))
+        assert.strictEqual(ignored, "messages[1]: thinking without a signature")
+        assert.deepStrictEqual(at(received[0], "messages", 1, "content"), [
+          { type: "tool_use", id: "c1", name, input: args }
+        ])
+        assert.notProperty(received[0], "thinking")
+      }
       const next = [...loop(""), { role: "assistant", content: "Rain." }, { role: "user", content: "And?" }]
       const later = yield* Effect.promise(() => ask("messages", { ...asked, messages: next }))
       assert.deepStrictEqual([later.ignored, later.received[0]?.["thinking"]], [null, asked.thinking])
@@ -118,7 +121,7 @@ describe("thinking without a signature before a server that signs", () => {
     Effect.gen(function*() {
       const answer = drivers.messages.write(thinks, "tool_calls", false)
       const unsigned = { ...answer, pieces: answer.pieces?.map((piece) => String(piece).replace("c2ln", "")) ?? [] }
-      const ask = yield* startAsking(drivers.messages, {}, unsigned)
+      const ask = yield* startAsking(drivers.messages, {}, () => unsigned)
       const asks = { ...asked, model: "upstream-reasoner", tools: tools.messages }
       const first = yield* Effect.promise(() => ask("messages", asks))
       const { content } = JSON.parse(first.text) as { readonly content: ReadonlyArray<{ readonly id: string }> }
@@ -141,6 +144,8 @@ describe("calls without a signature before a model that wants one", () => {
       const own = yield* startAsking(drivers.generate, { models })
       const generated = yield* Effect.promise(() => own(style, loops[style]("c1")))
       assert.strictEqual(at(generated.received[0], "contents", 1, "parts", 0, "thoughtSignature"), standIn)
+      const streamed = yield* Effect.promise(() => own(style, loops[style]("c1"), true))
+      assert.deepStrictEqual(streamed.received[0]?.["contents"], generated.received[0]?.["contents"])
       const compatible = yield* startAsking(drivers.chat, { models })
       const chat = yield* Effect.promise(() => compatible(style, loops[style]("c1")))
       assert.deepStrictEqual(at(chat.received[0], "messages", 1, "tool_calls", 0, "extra_content"), {

@@ -240,9 +240,11 @@ describe("a history that its server would refuse", () => {
   it.effect.each(rows)("%s: %s before %s", ([, style, server, turns, ignored, arrives]) =>
     Effect.gen(function*() {
       const ask = yield* startAsking(drivers[server])
-      const exchanged = yield* Effect.promise(() => ask(style, { [fieldOf[style]]: turns }))
-      assert.deepStrictEqual([exchanged.status, exchanged.ignored], [200, ignored], exchanged.text)
-      assert.deepStrictEqual(exchanged.received[0]?.[fieldOf[server]], arrives)
+      for (const stream of [false, true]) {
+        const exchanged = yield* Effect.promise(() => ask(style, { [fieldOf[style]]: turns }, stream))
+        assert.deepStrictEqual([exchanged.status, exchanged.ignored], [200, ignored], exchanged.text)
+        assert.deepStrictEqual(exchanged.received.at(-1)?.[fieldOf[server]], arrives)
+      }
     }))
 
   it.effect.each(
@@ -255,9 +257,11 @@ describe("a history that its server would refuse", () => {
   )("is refused if nothing is left of it: %s before %s", ([style, server, fields, field]) =>
     Effect.gen(function*() {
       const ask = yield* startAsking(drivers[server])
-      const { received, status, text } = yield* Effect.promise(() => ask(style, fields))
-      assert.deepStrictEqual([status, received], [400, []], text)
-      assert.include(text, `${field}: has nothing for the model to read`)
+      for (const stream of [false, true]) {
+        const { received, status, text } = yield* Effect.promise(() => ask(style, fields, stream))
+        assert.deepStrictEqual([status, received], [400, []], text)
+        assert.include(text, `${field}: has nothing for the model to read`)
+      }
     }))
 
   it.effect("keeps outputs whose calls may be in a part that only its maker can read", () =>
@@ -277,7 +281,7 @@ describe("a history that its server would refuse", () => {
       const [tool] = received[0]!["tools"] as ReadonlyArray<{ readonly name: string }>
       assert.match(tool!.name, /^9_weather_now_[0-9a-f]{16}$/)
       const answer = drivers.responses.write([{ _tag: "Call", name: tool!.name, arguments: {} }], "tool_calls", false)
-      const calling = yield* startAsking(drivers.responses, { tools: "functions" }, answer)
+      const calling = yield* startAsking(drivers.responses, { tools: "functions" }, () => answer)
       const { text } = yield* Effect.promise(() => calling("responses", fields))
       assert.include(text, `"name":"${name}"`)
       assert.notInclude(text, `"name":"${tool!.name}"`)
