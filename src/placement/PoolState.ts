@@ -105,8 +105,8 @@ class SlotNode<A> implements Ranked, Slot<A> {
   weight = 1
   start = 0
   reset: number | undefined = undefined
-  /** The queues of waiters that are pinned to this account. */
-  readonly queues = new Set<Waiters<A>>()
+  /** The queues of waiters that are pinned to this account; made by the first of them. */
+  queues: Set<Waiters<A>> | undefined = undefined
   /** Place among the accounts with spare capacity, by their score (`choice.ts`). */
   readonly rotation: HeapEntry<SlotNode<A>> = heapEntry(this)
   /** Place among the cooling accounts, or among those that are out, by `until`. */
@@ -508,6 +508,7 @@ export class PoolState<A> implements QueuedPool<A> {
     } else {
       this.#spare.remove(slot.rotation)
     }
+    if (slot.queues === undefined) return
     for (const queue of slot.queues) this.#placeQueue(queue)
   }
 
@@ -623,16 +624,16 @@ export class PoolState<A> implements QueuedPool<A> {
     queue.join(place)
     place.queue = queue
     if (purpose.id !== "") this.#others.set(purpose.id, queue)
-    if (purpose._tag === "Pinned") purpose.slot.queues.add(queue)
+    if (purpose._tag === "Pinned") (purpose.slot.queues ??= new Set()).add(queue)
     this.#placeQueue(queue)
   }
 
   #takeOut(queue: Waiters<A>, place: Place<A>): void {
     const { purpose } = queue
     queue.leave(place)
-    if (queue.head === undefined) {
+    if (queue.head === undefined && purpose.id !== "") {
       this.#others.delete(purpose.id)
-      if (purpose._tag === "Pinned") purpose.slot.queues.delete(queue)
+      if (purpose._tag === "Pinned") purpose.slot.queues?.delete(queue)
     }
     this.#placeQueue(queue)
   }
@@ -717,6 +718,7 @@ export class PoolState<A> implements QueuedPool<A> {
     }
     const { avoid, needs } = purpose
     const order = this.#order
+    if (avoid.size === 0 && needs === undefined && order.choose !== "weighted") return this.#spare.peek()?.value
     const isWanted = (slot: SlotNode<A>) => !avoid.has(slot.key) && suitsAt(purpose, slot) === 0
     const due = order.choose === "weighted"
       ? this.#spare.first((slot) => !slot.cleaning && order.isDue(slot) && isWanted(slot))
@@ -799,7 +801,7 @@ export class PoolState<A> implements QueuedPool<A> {
 
   /** Refuses the waiters that are pinned to an account, as far as it serves them in no time. */
   #refusePinned({ queues }: SlotNode<A>): void {
-    for (const queue of queues) this.#refuse(queue)
+    for (const queue of queues ?? []) this.#refuse(queue)
   }
 
   #refuseShared(): void {

@@ -523,7 +523,7 @@ export class PoolQueue<A> {
   /** Gives the free capacity to waiters in order, then notifies all that were granted or refused. */
   serve(): void {
     // What a grant reserves may change states: the grants that follow are made below.
-    if (this.#serving) return
+    if (this.#serving || (this.waiters.size === 0 && this.tried.size === 0 && this.#outcomes.length === 0)) return
     this.#serving = true
     while (this.waiters.size > 0 && this.#inUse < this.limit) {
       const place = this.#next()
