@@ -1,6 +1,6 @@
-// The files that a streamed chat passes before a server of the session protocol, in the folders of accounts, contracts, styles, completion,
-// placement and upstream: down, until the server has the request, and up, for each event of its reply. Prints both as JSON. What ran is read from the engine's coverage,
-// in a process of its own. What ran only now and then is left out.
+// The files that a streamed chat passes before a server of the session protocol, in the folders of contracts, styles, completions and upstreams, so
+// without the pool: down, until the server has the request, and up, for each event of its reply. Prints both as JSON. What ran is read from the
+// engine's coverage, in a process of its own. What ran only now and then is left out.
 import { subscribe } from "node:diagnostics_channel"
 import type { IncomingMessage } from "node:http"
 import { Session } from "node:inspector"
@@ -10,7 +10,7 @@ import { startCountingUpstream } from "../test/hotPath/upstream.ts"
 import { businessKey, startGateway } from "../test/support/gateway.ts"
 
 const source = `${pathToFileURL(path.join(import.meta.dirname, "..", "src")).href}/`
-const folders = /^src\/(?:accounts|contracts|styles|completion|placement|upstream)\//
+const folders = /^src\/(?:contracts|styles|completion|upstream)\//
 const pieces = 10
 const requests = 3
 const inspector = new Session()
