@@ -5,7 +5,7 @@ export const testParts: Readonly<Record<string, ReadonlyArray<string>>> = {
   sieve: ["sieve", "domain/stream"],
   styles: ["styles", "contracts", "golden", "clients.test.ts"],
   upstream: ["upstream", "several"],
-  accounts: ["accounts", "completion"],
+  accounts: ["accounts", "completion", "placement"],
   cluster: ["cluster"],
   config: ["config", "domain"],
   usage: ["usage", "recordings"],
