@@ -253,7 +253,9 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       : { request: { _tag: "Pinned", key: stay! } as LeaseRequest, pools: [staying] }
   }
 
+  let numbers = 0
   const known = {
+    newNumber: () => ++numbers,
     budgets: shell.budgets,
     quotas: shell.quotas,
     modelLimits: shell.modelLimits,

@@ -22,7 +22,8 @@ export const refusals: ReadonlyMap<FailureClass, AlsoOn> = new Map<FailureClass,
 export const shareOfTime = (left: number, untried: number): number =>
   Math.min(left, Math.max(leastShare, left / Math.max(1, untried)))
 
-type Told = Pick<Classification, "class" | "error" | "retryAfter">
+/** What is read of a failed try. */
+type TryFailure = Pick<Classification, "class" | "error" | "retryAfter">
 
 /**
  * The error of a request whose only target has no account left, as the last try says it. `free` are the seconds after which the pool has an
@@ -30,7 +31,7 @@ type Told = Pick<Classification, "class" | "error" | "retryAfter">
  * free before.
  */
 export const errorWithoutAccount = (
-  tries: ReadonlyArray<{ readonly failure: Told }>,
+  tries: ReadonlyArray<{ readonly failure: TryFailure }>,
   free: number | undefined,
   elapsed: number
 ): GatewayError | undefined => {
@@ -53,7 +54,7 @@ const errorOfAll = (error: GatewayError, targets: number, retryAfter = error.ret
 
 /** The error of a request whose tries all failed, the latest last. */
 export const errorOfTries = (
-  tries: ReadonlyArray<{ readonly target: number; readonly failure: Told }>
+  tries: ReadonlyArray<{ readonly target: number; readonly failure: TryFailure }>
 ): GatewayError | undefined => {
   const last = tries[tries.length - 1]?.failure
   if (last === undefined) return undefined

@@ -21,6 +21,8 @@ export interface Known {
   readonly unixNow: () => number
   /** The clock of the pool, in milliseconds. */
   readonly now: () => number
+  /** A number that no other request of the pool has. Each try with budgets reserves an amount of its own. */
+  readonly newNumber: () => number
 }
 
 /** Milliseconds for which a model of an account is out; 0 while it may serve. */
@@ -30,9 +32,6 @@ export const modelWait = (
   target: LeaseTarget,
   isBackground: boolean
 ): number => Math.max(quotas.waitAt(account, [target], isBackground), modelLimits.waitFor(target))
-
-/** Names the requests whose tries have budgets: each reserves an amount of its own. */
-let budgeted = 0
 
 export class RequestNeeds implements Needs<PooledAccount> {
   readonly id: string
@@ -60,7 +59,7 @@ export class RequestNeeds implements Needs<PooledAccount> {
     this.#budget = budget
     this.id = budget === undefined
       ? `${isBackground ? "background" : ""} ${targets.map(({ model, upstream }) => `${upstream}/${model}`).join(" ")}`
-      : `budget ${++budgeted}`
+      : `budget ${known.newNumber()}`
   }
 
   /** When an account suits the request, on the clock of the pool; 0 for now. */

@@ -458,7 +458,7 @@ export class NaiveDecision {
 
   ask(asked: NaiveAsk): void {
     this.#ask(asked)
-    // It may have taken what is left of a budget.
+    // The request can use up a budget, which changes what the waiters get.
     this.serve()
   }
 

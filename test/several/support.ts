@@ -55,8 +55,8 @@ export interface Farm {
   /** The requests that an upstream got, the oldest first. */
   readonly seen: (name: string) => ReadonlyArray<SeenRequest>
   /**
-   * The most requests that ran at once: `all`, by upstream, and by upstream and key. Those that the gateway has left count only until the server
-   * knows it, which may be after the next request has come.
+   * The most requests that ran at once: `all`, by upstream, and by upstream and key. A request that the gateway has left counts until
+   * the server sees that the connection is closed, which can be after the next request.
    */
   readonly most: { readonly get: (label: string) => number | undefined }
   readonly stop: () => Promise<void>
