@@ -1,6 +1,7 @@
-// The files that a streamed chat passes before a server of the session protocol, in the folders of contracts, styles, completions and upstreams, so
-// without the pool: down, until the server has the request, and up, for each event of its reply. Prints both as JSON. What ran is read from the
-// engine's coverage, in a process of its own. What ran only now and then is left out.
+// `scripts/passedFiles.ts [session|responses]`: the files that a streamed chat passes before a server of the session protocol, or a streamed Responses
+// request before a Responses server, in the folders of contracts, styles, completions and upstreams, so without the pool: down, until the server has
+// the request, and up, for each event of its reply. Prints both as JSON. What ran is read from the engine's coverage, in a process of its own. What
+// ran only now and then is left out.
 import { subscribe } from "node:diagnostics_channel"
 import type { IncomingMessage } from "node:http"
 import { Session } from "node:inspector"
@@ -34,10 +35,22 @@ const ran = (): ReadonlyArray<string> => {
 /** Lets everything run that does not wait for the network. */
 const settled = () => new Promise((resolve) => setTimeout(resolve, 50))
 
+const ways = {
+  session: {
+    server: "/api/v0/chat/completion",
+    base: "",
+    path: "/v1/chat/completions",
+    body: { messages: [{ role: "user", content: "Hi" }] }
+  },
+  responses: { server: "/v1/responses", base: "/v1", path: "/v1/responses", body: { input: "Hi" } }
+}
+const driver = process.argv[2] === "responses" ? "responses" : "session"
+const { base, body, path: asked, server } = ways[driver]
+
 let onCompletion: () => void = () => undefined
 subscribe("http.server.request.start", (message) => {
   const { request } = message as { readonly request: IncomingMessage }
-  if (request.url === "/api/v0/chat/completion") onCompletion()
+  if (request.url === server && request.headers.host === new URL(upstream.url).host) onCompletion()
 })
 
 const upstream = await startCountingUpstream()
@@ -45,15 +58,15 @@ upstream.pieces = pieces
 const gateway = await startGateway({
   accounts: [{ token: "a" }],
   captures: { enabled: false },
-  upstream: { driver: "session", base_url: upstream.url }
+  upstream: { driver, base_url: `${upstream.url}${base}` }
 })
 
 /** Asks; calls `onPiece` for each chunk of the reply. */
 const ask = async (onPiece: () => void) => {
-  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+  const response = await fetch(`${gateway.url}${asked}`, {
     method: "POST",
     headers: { authorization: `Bearer ${businessKey}`, "content-type": "application/json" },
-    body: JSON.stringify({ model: "upstream-chat", stream: true, messages: [{ role: "user", content: "Hi" }] })
+    body: JSON.stringify({ model: "upstream-chat", stream: true, ...body })
   })
   for await (const _ of response.body!) {
     await settled()
