@@ -9,93 +9,65 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import type { FailureCause } from "../domain/FailureCause.ts"
 import { monotonicMillis } from "../domain/time.ts"
-import type { Recorder, RoundRecorder } from "../upstream/Upstream.ts"
+import type { Recorder } from "../upstream/Upstream.ts"
 import type { CaptureChain, CapturedRound, RoundSummary } from "./CapturedRound.ts"
 import { chainHolds } from "./capturePreview.ts"
-import { type Hold, type HoldLimit, RecordedBody, Spares } from "./RecordedBytes.ts"
+import { type HoldLimit, Spares } from "./RecordedBytes.ts"
 import { plainUrl, redactBytes, redactText } from "./redactRound.ts"
+import { type KeptRound, releaseRound, Round, type RoundOrigin } from "./Round.ts"
 
-/** The driver's description of a round, known before it starts. */
-type RoundInfo = Parameters<Recorder["round"]>[0]
-
-/** A round that is being recorded. */
+/** A round in the ring. */
 interface Entry {
   readonly id: string
   readonly createdAt: number
-  readonly upstream: string
-  readonly account: string
   readonly requestId: string
-  readonly info: RoundInfo
   readonly chainKey: string
   /** A follower keeps the rounds of this request after they have left the ring. */
   readonly followed: boolean
-  /** `request` and `log` are `undefined` after the round has left the ring. */
-  request: Hold | undefined
-  log: Hold | undefined
-  status: number
-  contentType: string | undefined
-  closed: boolean
-  cause: FailureCause | undefined
+  readonly kept: KeptRound
+  /** False after the round has left the ring. */
+  isKept: boolean
 }
 
-/** Observes the rounds of one request, and may hold their bytes. Must be cheap and must not throw. */
-export interface RoundsWatch {
+/** A request that keeps rounds. Must be cheap and must not throw. */
+export interface RoundsKeeper {
   /** Called when a round starts. `captureId` is empty while captures are off. */
-  readonly round: (round: {
-    readonly captureId: string
-    readonly account: string
-    readonly info: RoundInfo
-    /** The body of the request. */
-    readonly request: RecordedBody
-    /** The body of the reply. */
-    readonly reply: RecordedBody
-  }) => Pick<RoundRecorder, "opened" | "closed">
-}
-
-/** Who serves the rounds of a completion. */
-export interface RoundOrigin {
-  /** The upstream's name. */
-  readonly upstream: string
-  /** The account's identifier; `undefined` for a caller's own token. */
-  readonly identifier: string | undefined
+  readonly keepRound: (round: Round, captureId: string) => void
 }
 
 /** A round without its bodies. */
-const headOf = (entry: Entry) => ({
-  id: entry.id,
-  requestId: entry.requestId,
-  createdAt: entry.createdAt,
-  label: entry.info.label,
-  protocol: entry.info.protocol,
-  url: plainUrl(entry.info.url),
-  upstream: entry.upstream,
-  account: entry.account,
-  status: entry.status,
-  contentType: entry.contentType,
-  truncated: entry.log?.truncated ?? false,
-  closed: entry.closed,
-  cause: entry.cause,
-  chainKey: entry.chainKey
+const headOf = ({ chainKey, createdAt, id, kept: { reply, round }, requestId }: Entry) => ({
+  id,
+  requestId,
+  createdAt,
+  label: round.label,
+  protocol: round.protocol,
+  url: plainUrl(round.url),
+  upstream: round.upstream,
+  account: round.account,
+  status: round.status,
+  contentType: round.contentType,
+  truncated: reply.truncated,
+  closed: round.isOver,
+  cause: round.cause,
+  chainKey
 })
 
 const summaryOf = (entry: Entry): RoundSummary => ({
   ...headOf(entry),
-  requestBytes: entry.request?.kept ?? 0,
-  responseBytes: entry.log?.kept ?? 0
+  requestBytes: entry.kept.request.kept,
+  responseBytes: entry.kept.reply.kept
 })
 
 const shown = (entry: Entry): CapturedRound => {
-  const { secret, secrets: others = [] } = entry.info
-  const secrets = (secret === undefined ? others : [secret, ...others]).map(Redacted.value)
+  const { reply, request, round: { secrets } } = entry.kept
   return {
     ...headOf(entry),
-    requestBody: redactText(entry.request?.text() ?? "", secrets),
-    bytes: redactBytes(entry.log?.bytes() ?? new Uint8Array(0), secrets)
+    requestBody: redactText(request.text(), secrets),
+    bytes: redactBytes(reply.bytes(), secrets)
   }
 }
 
@@ -104,16 +76,16 @@ const sameReply = (a: Entry, b: Entry): boolean => a.chainKey === b.chainKey && 
 
 /** The rounds of a reply whose bytes are still kept. */
 const toChain = (entries: ReadonlyArray<Entry>): CaptureChain | undefined => {
-  const rounds = entries.filter((entry) => entry.log !== undefined).map(shown)
+  const rounds = entries.filter(({ isKept }) => isKept).map(shown)
   return Arr.isReadonlyArrayNonEmpty(rounds) ? rounds : undefined
 }
 
 export class Captures extends Context.Service<Captures, {
-  /** Makes the recorder of one completion. Returns `undefined` while captures are off and there is no `watch`. */
+  /** Makes the recorder of one completion, for the ring and for a `keeper`. Returns `undefined` while captures are off and it lacks a keeper. */
   readonly recorder: (
     origin: RoundOrigin,
     requestId: string,
-    watch?: RoundsWatch | undefined
+    keeper: RoundsKeeper | undefined
   ) => Recorder | undefined
   /** Rounds, newest first. */
   readonly list: Effect.Effect<ReadonlyArray<CapturedRound>>
@@ -148,10 +120,8 @@ export class Captures extends Context.Service<Captures, {
     const drop = (entries: ReadonlyArray<Entry>) => {
       for (const entry of entries) {
         if (entry.followed) continue
-        entry.request?.release()
-        entry.request = undefined
-        entry.log?.release()
-        entry.log = undefined
+        entry.isKept = false
+        releaseRound(entry.kept)
       }
     }
 
@@ -164,74 +134,44 @@ export class Captures extends Context.Service<Captures, {
       allow() {
         const { enabled, max_body_bytes } = settings()
         return enabled ? max_body_bytes : 0
-      }
+      },
+      complete() {}
     }
 
-    const capture = (
-      info: RoundInfo,
-      { identifier: account = "", upstream }: RoundOrigin,
-      requestId: string,
-      request: RecordedBody,
-      reply: RecordedBody
-    ): Entry => {
+    /** Puts a round into the ring, and returns its id there. */
+    const capture = (round: Round, requestId: string): string => {
       const id = `cap_${(++made).toString(36).padStart(6, "0")}`
       const following = followed.get(requestId)
       const entry: Entry = {
         id,
         createdAt: clock.currentTimeMillisUnsafe(),
-        upstream,
-        account,
         requestId,
-        // `request` keeps the beginning of the body; `info` must not keep all of it alive.
-        info: { ...info, requestBody: "" },
-        request: request.hold(mostBytes),
-        chainKey: info.sessionId ?? id,
+        chainKey: round.sessionId ?? id,
         followed: following !== undefined,
-        log: reply.hold(mostBytes),
-        status: 0,
-        contentType: undefined,
-        closed: false,
-        cause: undefined
+        kept: round.keep(mostBytes, mostBytes),
+        isKept: true
       }
       following?.push(entry)
       ring.push(entry)
       trim()
-      return entry
+      return id
     }
 
+    const now = () => monotonicMillis(clock)
+
     const recorder = (
-      { identifier, upstream }: RoundOrigin,
+      origin: RoundOrigin,
       requestId: string,
-      watch: RoundsWatch | undefined
+      keeper: RoundsKeeper | undefined
     ): Recorder | undefined => {
-      if (!settings().enabled && watch === undefined) return undefined
+      if (!settings().enabled && keeper === undefined) return undefined
       return {
         round(info) {
-          const request = new RecordedBody(spares)
-          const reply = new RecordedBody(spares)
-          const origin = { identifier, upstream }
-          const entry = settings().enabled ? capture(info, origin, requestId, request, reply) : undefined
-          const watching = watch?.round({ captureId: entry?.id ?? "", account: identifier ?? "", info, request, reply })
-          request.push(info.requestBody, monotonicMillis(clock))
-          request.close()
-          return {
-            opened(status, contentType) {
-              watching?.opened(status, contentType)
-              if (entry === undefined) return
-              entry.status = status
-              entry.contentType = contentType
-            },
-            bytes(chunk) {
-              reply.push(chunk, monotonicMillis(clock))
-            },
-            closed(cause) {
-              reply.close()
-              watching?.closed(cause)
-              if (entry === undefined) return
-              entry.closed = true
-              entry.cause = cause
-            }
-          }
+          const round = new Round(info, origin, spares, now)
+          const captureId = settings().enabled ? capture(round, requestId) : ""
+          keeper?.keepRound(round, captureId)
+          round.sends(info.requestBody)
+          return round
         }
       }
     }

@@ -255,10 +255,12 @@ export interface RecordedBytes {
   readonly contentType: string | undefined
 }
 
-/** Limits the bytes of a hold. */
+/** The rule of a hold: how much of a body it keeps. */
 export interface HoldLimit {
   /** Called for every chunk: returns how many of `next` bytes, in `chunks` chunks, may be kept. */
   readonly allow: (next: number, chunks: number) => number
+  /** Called when the body is complete. */
+  readonly complete: () => void
 }
 
 /** A holder's beginning of a recorded body. */
@@ -342,8 +344,10 @@ export class RecordedBody {
 
   /** Ends the body and frees unused memory. */
   close(): void {
+    if (this.#closed) return
     this.#closed = true
     this.#compact()
+    for (const { limit } of this.#holds) limit.complete()
   }
 
   #compact(): void {

@@ -8,13 +8,14 @@ import type { Account } from "../config/Account.ts"
 import type { UpstreamProtocol } from "../contracts/drivers.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { directKey } from "../usage/UsageEntry.ts"
-import type { RoundsWatch } from "./Captures.ts"
+import type { RoundsKeeper } from "./Captures.ts"
 import { conversationSize } from "./conversation.ts"
 import type { Evictable, MemoryBudget } from "./MemoryBudget.ts"
 import { type Chunk, type Hold, RecordedBody, type RecordedBytes, type Spares } from "./RecordedBytes.ts"
 import { plainUrl, type RequestHead } from "./redactRound.ts"
 import { hasLeft, type RequestFacts } from "./RequestFacts.ts"
 import { Reservation } from "./Reservation.ts"
+import { type KeptRound, releaseRound, type Round } from "./Round.ts"
 
 /** A round with the upstream. */
 export interface RecordedRound {
@@ -29,35 +30,28 @@ export interface RecordedRound {
   readonly reply: RecordedBytes
 }
 
-/** The kept beginning of a body, and the memory reserved for it. */
-interface Kept {
-  readonly hold: Hold
-  readonly reservation: Reservation
+interface RoundOfRecord extends KeptRound {
+  readonly captureId: string
+  readonly attempt: number
+  readonly url: string
 }
 
-interface Round extends Omit<RecordedRound, "status" | "requestBody" | "reply"> {
-  status: number
-  contentType: string | undefined
-  readonly request: Kept
-  readonly reply: Kept
-}
-
-interface Reply extends Kept {
+interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly bytes: RecordedBody
+  readonly hold: Hold
 }
 
 /** Everything that the memory budget may evict while the record stays. */
 interface Bodies {
-  body: Kept | undefined
+  body: Hold | undefined
   conversation: Conversation | undefined
   conversationLeftOut: boolean
-  readonly rounds: Array<Round>
+  readonly rounds: Array<RoundOfRecord>
   reply: Reply | undefined
-  /** The accounts and tokens of the rounds; their secrets are redacted. */
+  /** The accounts of the rounds; their secrets are redacted. */
   readonly accounts: Set<Account>
-  readonly tokens: Set<Redacted.Redacted<string>>
   /** The caller's credential, redacted too. */
   readonly secret: string
 }
@@ -85,12 +79,10 @@ const sizeOfHeaders = (headers: Readonly<Record<string, string>>): number => {
   return size
 }
 
-const unwatched: ReturnType<RoundsWatch["round"]> = { opened: () => undefined, closed: () => undefined }
-
 /** The reply as it was recorded. */
 type RecordedReply = Pick<Reply, "status" | "headers"> & { readonly body: RecordedBytes }
 
-export class RequestRecord implements Evictable, RoundsWatch {
+export class RequestRecord implements Evictable, RoundsKeeper {
   /** Position in the order of all records. */
   readonly number: number
   /** Unix milliseconds. */
@@ -135,7 +127,6 @@ export class RequestRecord implements Evictable, RoundsWatch {
       rounds: [],
       reply: undefined,
       accounts: new Set(),
-      tokens: new Set(),
       secret
     }
     if (this.#bodies === undefined) this.#head = { ...head, headers: {} }
@@ -151,7 +142,6 @@ export class RequestRecord implements Evictable, RoundsWatch {
     bodies.body = this.#keep(bytes)
     bytes.push(text, this.#home.now())
     bytes.close()
-    bodies.body.reservation.commit()
   }
 
   /** Records the decoded conversation. */
@@ -187,7 +177,7 @@ export class RequestRecord implements Evictable, RoundsWatch {
     const bodies = this.#bodies
     if (bodies !== undefined && bodies.reply === undefined && this.#reserve(sizeOfHeaders(headers))) {
       const bytes = new RecordedBody(this.#home.spares)
-      bodies.reply = { status, headers, bytes, ...this.#keep(bytes) }
+      bodies.reply = { status, headers, bytes, hold: this.#keep(bytes) }
       if (body !== undefined) this.sent(body)
     }
     this.#home.touched(this)
@@ -202,47 +192,19 @@ export class RequestRecord implements Evictable, RoundsWatch {
   ended(): void {
     if (this.endedAt !== undefined) return
     this.endedAt = this.#home.now()
-    const reply = this.#bodies?.reply
-    reply?.bytes.close()
-    reply?.reservation.commit()
+    this.#bodies?.reply?.bytes.close()
     if (this.#bodies !== undefined) this.#home.budget.finished(this, this.isRefused)
     this.#home.touched(this)
   }
 
-  round({ account, captureId, info, reply, request }: Parameters<RoundsWatch["round"]>[0]): ReturnType<
-    RoundsWatch["round"]
-  > {
+  keepRound(round: Round, captureId: string): void {
     const bodies = this.#bodies
-    if (bodies === undefined) return unwatched
-    const configured = account === "" ? undefined : this.#home.accountOf(account)
-    if (info.secret !== undefined) bodies.tokens.add(info.secret)
-    for (const secret of info.secrets ?? []) bodies.tokens.add(secret)
+    if (bodies === undefined) return
+    const configured = round.account === "" ? undefined : this.#home.accountOf(round.account)
     if (configured !== undefined) bodies.accounts.add(configured)
-    const round: Round = {
-      captureId,
-      label: info.label,
-      protocol: info.protocol,
-      attempt: this.facts.attempts,
-      url: this.#reserve(2 * info.url.length) ? info.url : "",
-      account,
-      status: 0,
-      contentType: undefined,
-      request: this.#keep(request),
-      reply: this.#keep(reply)
-    }
-    bodies.rounds.push(round)
-    return {
-      opened(status, contentType) {
-        // The request body is complete.
-        round.request.reservation.commit()
-        round.status = status
-        round.contentType = contentType
-      },
-      closed() {
-        round.request.reservation.commit()
-        round.reply.reservation.commit()
-      }
-    }
+    const url = this.#reserve(2 * round.url.length) ? round.url : ""
+    const kept = round.keep(this.#rule(), this.#rule())
+    bodies.rounds.push({ ...kept, captureId, attempt: this.facts.attempts, url })
   }
 
   // Read by operators.
@@ -300,8 +262,12 @@ export class RequestRecord implements Evictable, RoundsWatch {
   get secrets(): ReadonlySet<string> {
     const bodies = this.#bodies
     if (bodies === undefined) return new Set()
-    const redacted = [...bodies.tokens, ...[...bodies.accounts].flatMap(({ password, token }) => [password, token])]
-    return new Set([bodies.secret, ...redacted.filter((secret) => secret !== undefined).map(Redacted.value)])
+    const ofAccounts = [...bodies.accounts].flatMap(({ password, token }) => [password, token])
+    return new Set([
+      bodies.secret,
+      ...bodies.rounds.flatMap(({ round }) => round.secrets),
+      ...ofAccounts.filter((secret) => secret !== undefined).map(Redacted.value)
+    ])
   }
 
   get rounds(): ReadonlyArray<RecordedRound> {
@@ -325,17 +291,26 @@ export class RequestRecord implements Evictable, RoundsWatch {
   #body({ text }: HoldReader): { readonly text: string; readonly truncated: boolean } {
     const bodies = this.#bodies
     return {
-      text: bodies?.body === undefined ? "" : text(bodies.body.hold),
-      truncated: bodies === undefined || bodies.conversationLeftOut || bodies.body?.hold.truncated === true
+      text: bodies?.body === undefined ? "" : text(bodies.body),
+      truncated: bodies === undefined || bodies.conversationLeftOut || bodies.body?.truncated === true
     }
   }
 
   #rounds({ recorded, text }: HoldReader): ReadonlyArray<RecordedRound> {
-    return (this.#bodies?.rounds ?? []).map(({ contentType, reply, request, url, ...round }) => ({
-      ...round,
+    return (this.#bodies?.rounds ?? []).map(({ attempt, captureId, reply, request, round, url }) => ({
+      captureId,
+      label: round.label,
+      protocol: round.protocol,
+      attempt,
       url: plainUrl(url),
-      requestBody: text(request.hold),
-      reply: { ...recorded(reply.hold), truncated: request.hold.truncated || reply.hold.truncated, contentType }
+      account: round.account,
+      status: round.status,
+      requestBody: text(request),
+      reply: {
+        ...recorded(reply),
+        truncated: request.truncated || reply.truncated,
+        contentType: round.contentType
+      }
     }))
   }
 
@@ -356,11 +331,8 @@ export class RequestRecord implements Evictable, RoundsWatch {
     const bodies = this.#bodies
     this.#bodies = undefined
     this.#head = { ...this.#head, headers: {} }
-    for (const { reply, request } of bodies?.rounds ?? []) {
-      request.hold.release()
-      reply.hold.release()
-    }
-    bodies?.body?.hold.release()
+    bodies?.rounds.forEach(releaseRound)
+    bodies?.body?.release()
     bodies?.reply?.hold.release()
     this.#home.budget.release(this.#held)
     this.#held = 0
@@ -370,9 +342,12 @@ export class RequestRecord implements Evictable, RoundsWatch {
   // Memory.
 
   /** Keeps the beginning of a body that the limit per body and the memory budget allow. */
-  #keep(bytes: RecordedBody): Kept {
-    const reservation = new Reservation(this, this.#home.mostBytes())
-    return { hold: bytes.hold(reservation), reservation }
+  #keep(bytes: RecordedBody): Hold {
+    return bytes.hold(this.#rule())
+  }
+
+  #rule(): Reservation {
+    return new Reservation(this, this.#home.mostBytes())
   }
 
   /** Reserves `bytes` more, or releases a negative number. Returns false at the limit. */

@@ -29,8 +29,8 @@ export class Reservation implements HoldLimit {
     return this.#have
   }
 
-  /** The body is complete: releases the reserve for more growth. */
-  commit(): void {
+  /** Releases the reserve for more growth. */
+  complete(): void {
     this.#resize(this.#have + markSize * this.#marks)
   }
 

@@ -44,7 +44,7 @@ export interface Credential {
   readonly renew: (stale: string | undefined) => Effect.Effect<string | undefined, UpstreamFailure>
 }
 
-/** Records one exchange with the upstream. Request headers, and so the credential, are not recorded. */
+/** Records one exchange with the upstream, by calls of its methods. Request headers, and so the credential, are not recorded. */
 export interface RoundRecorder {
   /** The head of the response arrived: HTTP status and `content-type`. */
   readonly opened: (status: number, contentType: string | undefined) => void

@@ -12,6 +12,7 @@ import type { UpstreamEvent } from "../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "./budget.ts"
 import type { Exchange } from "./Exchange.ts"
+import type { RoundRecorder } from "./Upstream.ts"
 
 /** A decoder of a whole body, from network chunks to values. Values decoded before its failure are still valid. */
 export interface BodyDecoder<A> extends FailingMachine<Uint8Array, A, UpstreamFailure> {
@@ -103,7 +104,7 @@ const isJson = (byte: number): boolean => byte === 0x7b || byte === 0x5b
 const mark = [0xef, 0xbb, 0xbf]
 
 /**
- * Starts the decoder of a reply's body; `chunks` decodes its events, `seen` receives every byte, and `isRead` says that the last bytes
+ * Starts the decoder of a reply's body; `chunks` decodes its events, `round` records every byte, and `isRead` says that the last bytes
  * have been read. Content types are unreliable here; the
  * first byte that is not a blank decides. A reply with too many characters
  * for the `budget` ends by length; a reply with too many bytes fails.
@@ -112,7 +113,7 @@ export const replyDecoder = (
   chunks: ChunkDecoder,
   expectEnd: Exchange["expectEnd"],
   budget: RequestBudget,
-  seen: ((bytes: Uint8Array) => void) | undefined,
+  round: Pick<RoundRecorder, "bytes"> | undefined,
   isRead: () => boolean = () => false
 ): BodyDecoder<UpstreamEvent> => {
   let decoder: BodyDecoder<UpstreamEvent> | undefined
@@ -136,7 +137,7 @@ export const replyDecoder = (
   return {
     push(bytes, out) {
       if (isFull || tooMany !== undefined) return
-      seen?.(bytes)
+      round?.bytes(bytes)
       let body = bytes
       if (!budget.addBytes(bytes.length)) {
         tooMany = budget.tooManyBytes("stream")

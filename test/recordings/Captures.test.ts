@@ -70,7 +70,7 @@ describe("captures", () => {
     Effect.gen(function*() {
       const captures = yield* Captures
       const bytes = Uint8Array.from({ length: 700_000 }, (_, i) => (i * 31 + (i >> 8)) % 256)
-      const round = begin(captures.recorder(by("a@example.com", "gpu"), "r1"))
+      const round = begin(captures.recorder(by("a@example.com", "gpu"), "r1", undefined))
       round.opened(200, "text/event-stream")
       // Chunks are views of one reused buffer, as on a network.
       const shared = new Uint8Array(9_973)
@@ -90,7 +90,7 @@ describe("captures", () => {
   it.effect("take memory by their bytes, not by the number of chunks", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
-      const round = begin(captures.recorder(by(), "r1"))
+      const round = begin(captures.recorder(by(), "r1", undefined))
       const chunk = new Uint8Array(1024 * 1024).subarray(0, 1)
       const taken = memoryOf(() => {
         for (let i = 0; i < 1_000_000; i++) round.bytes(chunk)
@@ -103,8 +103,8 @@ describe("captures", () => {
   it.effect("truncate a reply at max_body_bytes and mark it as truncated", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
-      finish(begin(captures.recorder(by(), "r1")), "0123", "456789", "x")
-      finish(begin(captures.recorder(by(), "r2")), "0123", "4567")
+      finish(begin(captures.recorder(by(), "r1", undefined)), "0123", "456789", "x")
+      finish(begin(captures.recorder(by(), "r2", undefined)), "0123", "4567")
       const [fits, cut] = yield* captures.list
       assert.deepStrictEqual([responseText(cut!), cut!.truncated], ["01234567", true])
       assert.deepStrictEqual([responseText(fits!), fits!.truncated], ["01234567", false])
@@ -113,8 +113,8 @@ describe("captures", () => {
   it.effect("truncate a request body without splitting a character", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
-      begin(captures.recorder(by(), "r1"), { body: "ab你好" })
-      begin(captures.recorder(by(), "r2"), { body: "abcdef你" })
+      begin(captures.recorder(by(), "r1", undefined), { body: "ab你好" })
+      begin(captures.recorder(by(), "r2", undefined), { body: "abcdef你" })
       assert.deepStrictEqual((yield* captures.list).map((round) => round.requestBody), ["abcdef", "ab你好"])
     }).pipe(withCaptures({ max_body_bytes: 8 })))
 
@@ -122,7 +122,7 @@ describe("captures", () => {
     Effect.gen(function*() {
       const captures = yield* Captures
       for (const text of ["a", "b", "c", "d"]) {
-        finish(begin(captures.recorder(by(), text), { session: text }), text)
+        finish(begin(captures.recorder(by(), text, undefined), { session: text }), text)
       }
       assert.deepStrictEqual(texts(yield* captures.list), ["d", "c", "b"])
       yield* captures.clear
@@ -133,9 +133,9 @@ describe("captures", () => {
     Effect.gen(function*() {
       const captures = yield* Captures
       const contentOf = (i: number) => Buffer.alloc(10_000 + (i * 7_919) % 60_000, `${i} `)
-      const running = begin(captures.recorder(by(), "running"), { session: "running" })
+      const running = begin(captures.recorder(by(), "running", undefined), { session: "running" })
       for (let i = 0; i < 40; i++) {
-        const round = begin(captures.recorder(by(), `r${i}`), { session: `s${i}` })
+        const round = begin(captures.recorder(by(), `r${i}`, undefined), { session: `s${i}` })
         round.bytes(contentOf(i))
         running.bytes(contentOf(i))
         const [newest, before] = yield* captures.list
@@ -147,28 +147,28 @@ describe("captures", () => {
   it.effect("record nothing while captures are off, and apply a changed configuration immediately", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
-      assert.isUndefined(captures.recorder(by(), "r1"))
+      assert.isUndefined(captures.recorder(by(), "r1", undefined))
       yield* configure({ enabled: true, limit: 2, max_body_bytes: 4 })
-      const running = begin(captures.recorder(by(), "r2"), { session: "s2" })
+      const running = begin(captures.recorder(by(), "r2", undefined), { session: "s2" })
       running.bytes(bytesOf("ab"))
       yield* configure({ enabled: true, limit: 2, max_body_bytes: 3 })
       running.bytes(bytesOf("cd"))
       assert.deepStrictEqual(texts(yield* captures.list), ["abc"])
-      const second = begin(captures.recorder(by(), "r3"), { session: "s3" })
+      const second = begin(captures.recorder(by(), "r3", undefined), { session: "s3" })
       second.bytes(bytesOf("x"))
       yield* configure({ enabled: false, limit: 1 })
       second.bytes(bytesOf("y"))
       const left = yield* captures.list
       assert.deepStrictEqual(texts(left), ["x"])
       assert.isTrue(left[0]!.truncated)
-      assert.isUndefined(captures.recorder(by(), "r4"))
+      assert.isUndefined(captures.recorder(by(), "r4", undefined))
     }).pipe(withCaptures({ enabled: false })))
 
   it.effect("never show a credential, not even one that the upstream repeats", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
       const token = "upstream-secret-1"
-      const round = begin(captures.recorder(by(), "r1"), {
+      const round = begin(captures.recorder(by(), "r1", undefined), {
         token,
         body: `{"prompt":"${token}"}`,
         url: `http://user:pass@up/path?key=${token}`
@@ -187,12 +187,12 @@ describe("captures", () => {
   it.effect("form chains by upstream session, each of one request", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
-      const first = captures.recorder(by(), "r1")
+      const first = captures.recorder(by(), "r1", undefined)
       finish(begin(first, { session: "s1" }), "one")
-      finish(begin(captures.recorder(by(), "r2"), { session: "s2" }), "other")
+      finish(begin(captures.recorder(by(), "r2", undefined), { session: "s2" }), "other")
       finish(begin(first, { session: "s1" }), "two")
       // A restarted provider reuses its first session id.
-      finish(begin(captures.recorder(by(), "r3"), { session: "s2" }), "again")
+      finish(begin(captures.recorder(by(), "r3", undefined), { session: "s2" }), "again")
       const chains = yield* captures.query("", 10)
       assert.deepStrictEqual(chains.map(texts), [["again"], ["one", "two"], ["other"]])
       assert.deepStrictEqual(texts((yield* captures.chain("s1"))!), ["one", "two"])
@@ -212,8 +212,8 @@ describe("captures", () => {
         "data: {\"p\":\"response/status\",\"o\":\"SET\",\"v\":\"FINISHED\"}\n\n"
       ]
       const prompt = JSON.stringify({ prompt: "<|system|>\nBe brief\n<|user|>\nWhat does it do, 你好?\n<|assistant|>" })
-      finish(begin(captures.recorder(by(), "r1"), { body: prompt }), ...reply)
-      finish(begin(captures.recorder(by(), "r2"), { session: "s2", body: "not JSON" }), "plain words")
+      finish(begin(captures.recorder(by(), "r1", undefined), { body: prompt }), ...reply)
+      finish(begin(captures.recorder(by(), "r2", undefined), { session: "s2", body: "not JSON" }), "plain words")
       const found = (text: string) =>
         Effect.map(captures.query(text, 10), (chains) => chains.map((chain) => chain[0].chainKey))
       assert.deepStrictEqual(yield* found("kangaroo"), ["s1"])
@@ -231,13 +231,13 @@ describe("captures", () => {
       const inScope = Effect.gen(function*() {
         const recorded = yield* captures.follow("mine")
         assert.isUndefined(yield* recorded)
-        const failed = begin(captures.recorder(by("a"), "mine"), { session: "first try" })
+        const failed = begin(captures.recorder(by("a"), "mine", undefined), { session: "first try" })
         finish(failed, "no")
-        const round = begin(captures.recorder(by("b"), "mine"), { session: "second try" })
+        const round = begin(captures.recorder(by("b"), "mine", undefined), { session: "second try" })
         round.opened(200, "text/event-stream")
         round.bytes(bytesOf("mi"))
         for (const other of ["x", "y", "z"]) {
-          finish(begin(captures.recorder(by(), other), { session: other }), other)
+          finish(begin(captures.recorder(by(), other, undefined), { session: other }), other)
         }
         round.bytes(bytesOf("ne"))
         round.closed()
@@ -247,15 +247,15 @@ describe("captures", () => {
       })
       yield* Effect.scoped(inScope)
       assert.deepStrictEqual(texts(yield* captures.list), ["z"])
-      finish(begin(captures.recorder(by("b"), "mine"), { session: "later" }), "later")
+      finish(begin(captures.recorder(by("b"), "mine", undefined), { session: "later" }), "later")
       assert.deepStrictEqual(texts(yield* captures.list), ["later"])
     }).pipe(withCaptures({ limit: 1 })))
 
   it.effect("that have left the ring keep no bytes of later chunks", () =>
     Effect.gen(function*() {
       const captures = yield* Captures
-      const old = begin(captures.recorder(by(), "old"), { session: "old" })
-      finish(begin(captures.recorder(by(), "new"), { session: "new" }), "new")
+      const old = begin(captures.recorder(by(), "old", undefined), { session: "old" })
+      finish(begin(captures.recorder(by(), "new", undefined), { session: "new" }), "new")
       const chunk = new Uint8Array(64 * 1024)
       const taken = memoryOf(() => {
         for (let i = 0; i < 64; i++) old.bytes(chunk)

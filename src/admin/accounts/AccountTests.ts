@@ -165,7 +165,11 @@ export class AccountTests extends Context.Service<AccountTests, {
         cacheName: undefined,
         hasSession: false,
         leastCached: undefined,
-        recorder: captures.recorder({ identifier: access.account.identifier, upstream: access.upstream }, requestId),
+        recorder: captures.recorder(
+          { identifier: access.account.identifier, upstream: access.upstream },
+          requestId,
+          undefined
+        ),
         isWhole: false,
         budget,
         onSession: undefined,

@@ -291,7 +291,7 @@ export const makeServerClient = (
           chunks,
           (millis) => exchange.expectEnd(millis),
           request.budget,
-          round?.bytes,
+          round,
           () => exchange.isRead
         )
         const organization = exchange.header("openai-organization")?.slice(0, longestName)
