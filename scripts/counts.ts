@@ -12,8 +12,8 @@ const ceilings = {
   "names of contracts": 0,
   "optional members": 330,
   "long files": 7,
-  "files down": 43,
-  "files up": 14
+  "files down": 35,
+  "files up": 12
 }
 
 /** Where each count has what it counts. */

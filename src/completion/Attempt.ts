@@ -19,7 +19,7 @@ import { hasOneAccount, type PlaceRequest, type Tried } from "../placement/place
 import { upstreamFault } from "../placement/UpstreamCooling.ts"
 import type { AnswerHeaders } from "../upstream/budget.ts"
 import type { Driver } from "../upstream/Upstream.ts"
-import { type AttemptSpan, untraced } from "./attemptSpan.ts"
+import type { AttemptSpan } from "./attemptSpan.ts"
 import type { AttemptsRecord } from "./AttemptsRecord.ts"
 import { isFarOfModel } from "./farWait.ts"
 import type { Request } from "./Request.ts"
@@ -66,9 +66,9 @@ export abstract class AttemptWork<B, A> {
     return false
   }
 
-  /** Starts the span of an attempt, counted from 1, while tracing is on. */
-  span(_lease: Lease, _target: Target, _count: number): Effect.Effect<AttemptSpan, never, Scope.Scope> {
-    return Effect.succeed(untraced)
+  /** Starts the span of an attempt, counted from 1, while tracing is on; `undefined` for a kind of request without spans. */
+  span(_lease: Lease, _target: Target, _count: number): Effect.Effect<AttemptSpan | undefined, never, Scope.Scope> {
+    return Effect.undefined
   }
 
   /**
@@ -111,7 +111,7 @@ export abstract class AttemptWork<B, A> {
     begun: B,
     lease: Lease,
     attempt: Scope.Closeable,
-    span: AttemptSpan,
+    span: AttemptSpan | undefined,
     words: ServerWords
   ): Effect.Effect<A>
 }
@@ -157,14 +157,15 @@ export class Attempt<B, A> {
    * the pool knows of the failure.
    */
   run(
-    span: AttemptSpan,
+    span: AttemptSpan | undefined,
     failed: (failure: Classification, took: number) => Effect.Effect<A, GatewayError>
   ): Effect.Effect<A, GatewayError, Scope.Scope> {
     const deadlines = this.#deadlines
     const record = this.#record
     const work = this.#work
     const { began, lease, most, scope, target, words } = this.#facts
-    return Effect.matchEffect(span.inSpan(work.begin(lease, target, scope, most)), {
+    const beginning = work.begin(lease, target, scope, most)
+    return Effect.matchEffect(span === undefined ? beginning : span.inSpan(beginning), {
       onSuccess: (begun) => {
         record.over(deadlines.now() - began)
         record.answered(lease)
@@ -187,7 +188,7 @@ export class Attempt<B, A> {
 
   #failed(
     failure: UpstreamFailure | GatewayError,
-    span: AttemptSpan,
+    span: AttemptSpan | undefined,
     took: number,
     then: (failure: Classification, took: number) => Effect.Effect<A, GatewayError>
   ): Effect.Effect<A, GatewayError> {
@@ -199,7 +200,7 @@ export class Attempt<B, A> {
     // The client has disconnected, which may have caused the failure.
     if (scope.state._tag === "Closed") return Effect.interrupt
     if (failure._tag === "GatewayError") {
-      span.failed(failure.code)
+      span?.failed(failure.code)
       record.refusedBy(failure.code)
       return Effect.fail(failure)
     }
@@ -224,7 +225,7 @@ export class Attempt<B, A> {
     const isPaused = isFar || (isModelOut && isOfModel(judged, { isModelOut, keyless: false }))
     if (isPaused && judged.retryAfter !== undefined) shown.paused(judged.retryAfter)
     const fault = upstreamFault(failure, judged.class)
-    span.failed(judged.error.code)
+    span?.failed(judged.error.code)
     record.failed(lease, judged, failure.status, fault === "connection" || refusesRequest(failure))
     // Of an upstream in trouble, only a 503 says when it is back.
     const retryAfter = !isFar && (fault === undefined || failure.status === 503) ? judged.retryAfter : undefined

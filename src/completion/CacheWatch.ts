@@ -5,7 +5,6 @@ import type { TurnMemory } from "../accounts/Lease.ts"
 import type { Threads } from "../accounts/Threads.ts"
 import { readThread, threadText } from "../accounts/threadText.ts"
 import { cachingOf } from "../contracts/contractOf.ts"
-import { isServer } from "../contracts/drivers.ts"
 import { catalogueOf } from "../domain/catalogue.ts"
 import type { Target } from "../domain/routes.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
@@ -22,10 +21,8 @@ import {
   type TextMeasure,
   threadOf
 } from "../domain/warmth.ts"
-import type { Driver } from "../upstream/Upstream.ts"
 import type { CompletionInput } from "./CompletionInput.ts"
-import { sessionKey } from "./conversationKey.ts"
-import { lifetimeIn } from "./stickiness.ts"
+import { lifetimeIn, sessionKey } from "./stickiness.ts"
 
 const measure: TextMeasure = { sum: crc32, bytes: (text) => Buffer.byteLength(text) }
 
@@ -78,11 +75,6 @@ export class CacheWatch {
     memory: TurnMemory | undefined
   ): Cooperative<CacheWatch> {
     return new CacheWatch(input, options, memory, yield* sumPrompt(input.conversation, measure))
-  }
-
-  /** Whether the prompt caches of a driver's servers are watched: of those that state what a cache had. */
-  static watches({ name }: Driver): boolean {
-    return isServer(name)
   }
 
   /** Compares the prompt with its session's threads, before it is sent on a lease. */

@@ -9,6 +9,7 @@ import type { Preference, Stickiness, TurnMemory } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import { contractOfStyle } from "../contracts/contractOf.ts"
+import { isServer } from "../contracts/drivers.ts"
 import { catalogueOf } from "../domain/catalogue.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
@@ -141,7 +142,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
   #refusedBy(driver: Driver, model: Target["model"]): GatewayError | undefined {
     const { conversation, request } = this.#input
     // Another target takes what the last one did not.
-    forgetIgnored(request.stats, this.#changed)
+    if (this.#changed.length > 0) forgetIgnored(request.stats, this.#changed)
     this.#changed = []
     const unsent = noteUnsent(conversation, model, driver, request)
     const isJudged = !hasOwnTools(conversation) || judgesChoice(conversation, driver.contract)
@@ -403,7 +404,8 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
     target: Target,
     send: () => Effect.Effect<B, E, R>
   ): Effect.Effect<B, E, R> {
-    if (!CacheWatch.watches(driver)) {
+    // Only servers state what a cache had.
+    if (!isServer(driver.name)) {
       this.#cache = undefined
       return send()
     }
@@ -429,7 +431,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
     begun: Begun,
     lease: Lease,
     attempt: Scope.Closeable,
-    span: AttemptSpan,
+    span: AttemptSpan | undefined,
     words: ServerWords
   ): Effect.Effect<A> {
     return this.#options.output({

@@ -28,8 +28,8 @@ export const rehearsedFailure = (naming: Pick<FailureContext, "hasKey" | "only" 
 })
 
 /** Whether a target fails in a rehearsal. */
-export const isRehearsed = (rehearsal: Rehearsal | undefined, target: Target | undefined): boolean =>
-  rehearsal !== undefined && target !== undefined && rehearsal.without.has(targetName(target))
+export const isRehearsed = (rehearsal: Rehearsal, target: Target | undefined): boolean =>
+  target !== undefined && rehearsal.without.has(targetName(target))
 
 /** The refusal of a token that is for another route. */
 export const otherRoute = ({ route }: Rehearsal, asked: string): GatewayError =>

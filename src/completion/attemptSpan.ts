@@ -21,9 +21,6 @@ export interface AttemptSpan {
   readonly failed: (code: string) => void
 }
 
-/** Used while tracing is off. */
-export const untraced: AttemptSpan = { inSpan: (effect) => effect, events: () => undefined, failed: () => undefined }
-
 const partOf = (part: Part): object => {
   switch (part._tag) {
     case "Text":

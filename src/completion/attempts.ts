@@ -28,7 +28,7 @@ import {
 } from "../placement/place.ts"
 import { sharesOf, type TargetShares, type Turn } from "../placement/targetShares.ts"
 import { Attempt, type AttemptWork, leaseTarget } from "./Attempt.ts"
-import { type AttemptSpan, untraced } from "./attemptSpan.ts"
+import type { AttemptSpan } from "./attemptSpan.ts"
 import { AttemptsRecord } from "./AttemptsRecord.ts"
 import { noLogin, notOfDirect } from "./noCredential.ts"
 import { isRehearsed, otherRoute, rehearsedFailure } from "./Rehearsal.ts"
@@ -154,7 +154,8 @@ export class Attempts<B, A> {
   }
 
   #isRehearsed(index: number): boolean {
-    return isRehearsed(this.#work.request.rehearsal, this.#targets[index])
+    const { rehearsal } = this.#work.request
+    return rehearsal !== undefined && isRehearsed(rehearsal, this.#targets[index])
   }
 
   /** Fails at a target of a rehearsal. */
@@ -341,7 +342,7 @@ export class Attempts<B, A> {
       deadlines,
       record
     )
-    const run = (span: AttemptSpan) =>
+    const run = (span: AttemptSpan | undefined) =>
       attempt.run(span, (failure, took) => {
         this.#spent += took
         this.#failedAt ??= deadlines.now()
@@ -351,7 +352,7 @@ export class Attempts<B, A> {
       })
     return traced
       ? Effect.flatMap(Scope.provide(work.span(lease, target, this.#count), scope), run)
-      : run(untraced)
+      : run(undefined)
   }
 
   /** Notes what the driver does not send. A request has the same driver in all of its attempts at one target. */

@@ -32,7 +32,6 @@ export const noteIgnored = (stats: Noted, path: string): void => {
 
 /** Takes back what was noted, for what has an effect after all. */
 export const forgetIgnored = (stats: Noted, paths: ReadonlyArray<string>): void => {
-  if (paths.length === 0) return
   const names = new Set(paths.map(shown))
   stats.ignored = stats.ignored?.filter((name) => !names.has(name))
 }

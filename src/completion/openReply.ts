@@ -52,13 +52,14 @@ export interface OpenReply {
   readonly scope: Scope.Scope
   readonly words: ServerWords
   readonly request: Request
-  readonly span: AttemptSpan
+  /** `undefined` while tracing is off. */
+  readonly span: AttemptSpan | undefined
 }
 
 /** Updates the stats from a batch of events. Returns true if the batch ends the reply. */
 const noteEvents = (batch: Batch, { cache, isCacheReported, request, span }: OpenReply): boolean => {
   const { stats } = request
-  span.events(batch)
+  span?.events(batch)
   let isLast = false
   for (const event of batch) {
     if (event._tag === "UsageReported") {
@@ -137,7 +138,7 @@ const eventsOf = (
   const close = (exit: Exit.Exit<unknown, unknown>, end: ChunkPull<ReplyEvent, GatewayError>) =>
     closeAttempt(reply, exit, (wait) => wait === undefined ? end : Effect.andThen(wait, end))
   const fail = (error: GatewayError) => {
-    span.failed(error.code)
+    span?.failed(error.code)
     return close(Exit.fail(error), Effect.fail(error))
   }
   const read = Effect.matchCauseEffect(rest, {
@@ -168,7 +169,7 @@ export const streamOf = (reply: OpenReply): CompletionOutput => ({
   id: reply.id,
   driver: reply.driver,
   maker: storing(reply.lease),
-  events: reply.rest.pipe(mapPull((rest) => eventsOf(reply, reply.span.inSpan(rest))))
+  events: reply.rest.pipe(mapPull((rest) => eventsOf(reply, reply.span === undefined ? rest : reply.span.inSpan(rest))))
 })
 
 /** The reply in one piece. */

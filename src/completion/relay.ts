@@ -177,7 +177,7 @@ class RelayAttempt extends AttemptWork<RelayedReply, OpenRelayed> {
     { bytes, ...reply }: RelayedReply,
     lease: Lease,
     attempt: Scope.Closeable,
-    _: AttemptSpan,
+    _: AttemptSpan | undefined,
     words: ServerWords
   ): Effect.Effect<OpenRelayed> {
     const released = mapPull<Uint8Array, UpstreamFailure, Uint8Array, GatewayError>((pull) =>

@@ -133,7 +133,7 @@ export const noteUnsentFields = (
     const { more, paths, refused } = bodyVendorFields.unsent(sends)
     if (refused !== undefined) return refused
     for (const path of paths) noteIgnored(request.stats, path)
-    noteMoreIgnored(request.stats, more)
+    if (more > 0) noteMoreIgnored(request.stats, more)
   }
   return serverFields === undefined ? undefined : noteUnpassed(serverFields, driver, request, sends, conversation)
 }

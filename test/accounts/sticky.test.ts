@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Stickiness } from "../../src/accounts/Lease.ts"
 import { type Answered, preferring, StickyConversations } from "../../src/accounts/sticky.ts"
-import { conversationKey, isContinued } from "../../src/completion/conversationKey.ts"
+import { conversationKey, isContinued } from "../../src/completion/stickiness.ts"
 import { type Conversation, plainConversation, Text, type Turn } from "../../src/domain/Conversation.ts"
 import { accounts, anywhere, buildPool, hold, managed } from "./support.ts"
 

@@ -17,7 +17,7 @@ import { clear } from "../../domain/stream/transducer.ts"
 import { type UpstreamEvent, UpstreamFinish } from "../../domain/UpstreamEvent.ts"
 import { type FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../budget.ts"
-import { type BodyDecoder, isDecoded } from "../decodeBody.ts"
+import type { BodyDecoder } from "../decodeBody.ts"
 import type { Exchange } from "../Exchange.ts"
 import type { RoundRecorder } from "../Upstream.ts"
 
@@ -133,9 +133,12 @@ class RoundBody implements BodyDecoder<UpstreamEvent> {
   }
 }
 
+const isRoundDone = (body: RoundBody): boolean => body.done()
+
 /** One reply over all its rounds. One round runs at a time; it is left before the next one is opened. */
 export class SessionContinuations {
-  private readonly reply = new ReplyDecoder()
+  /** Made for the first byte of an answer. */
+  private decoder: ReplyDecoder | undefined
   private readonly budget: RequestBudget
   private readonly openContinue: OpenContinue
   /** The phase of a failure. */
@@ -154,6 +157,10 @@ export class SessionContinuations {
   constructor(budget: RequestBudget, openContinue: OpenContinue) {
     this.budget = budget
     this.openContinue = openContinue
+  }
+
+  private get reply(): ReplyDecoder {
+    return this.decoder ??= new ReplyDecoder()
   }
 
   /** A round was sent; the one before it is left. */
@@ -180,7 +187,7 @@ export class SessionContinuations {
 
   /** The message to stop, if the upstream may still be generating it and its id is known. */
   unfinished(): MessageId | undefined {
-    return this.running ? this.reply.messageId : undefined
+    return this.running ? this.decoder?.messageId : undefined
   }
 
   readonly isOver = (): boolean => this.unfinished() === undefined
@@ -199,7 +206,7 @@ export class SessionContinuations {
   private read(round: Round): void {
     const body = new RoundBody(this, this.reply, this.budget, round)
     this.current = {
-      pull: through(body, takePullUnsafe(round.exchange.bytes), isDecoded, (end) => this.over(end)),
+      pull: through(body, takePullUnsafe(round.exchange.bytes), isRoundDone, (end) => this.over(end)),
       body
     }
   }
