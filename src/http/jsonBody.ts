@@ -176,7 +176,7 @@ const withBody = <A>(
   if (rest?.refused !== undefined) return Result.fail(rest.refused)
   if (rest !== undefined && current !== undefined) {
     for (const path of rest.ignored) noteIgnored(current.stats, path)
-    noteMoreIgnored(current.stats, rest.more)
+    if (rest.more > 0) noteMoreIgnored(current.stats, rest.more)
   }
   return Result.succeed({
     body,
