@@ -323,6 +323,28 @@ describe("routes at the console", () => {
     })
     await row("qwen3").getByText("Uses hosted: the first target with a free slot.").waitFor()
   })
+
+  it("a target says of its upstream what the page of upstreams says: that it does not answer, is disabled, or has no account", async () => {
+    const models = { m: "m" }
+    await start({
+      upstreams: {
+        gone: { driver: "openai", base_url: "http://127.0.0.1:1/v1", models },
+        off: { ...upstreamAt(first), models, enabled: false },
+        bare: { driver: "session", base_url: first.baseUrl, models }
+      },
+      accounts: [{ upstream: "bare", token: "t", disabled: true }],
+      routes: { all: ["gone/m", "off/m", "bare/m"] }
+    }, "upstreams")
+    const states = { gone: ["Check", "does not answer"], off: ["Disabled"], bare: ["No account ready"] }
+    for (const [name, texts] of Object.entries(states)) {
+      for (const text of texts) await row(name).getByText(text).first().waitFor()
+    }
+    await goTo(page, "Routes")
+    for (const [name, texts] of Object.entries(states)) {
+      const target = row("all").getByRole("listitem").filter({ hasText: `${name}/m` })
+      for (const text of texts) await target.getByText(text).first().waitFor()
+    }
+  })
 })
 
 describe("several upstreams elsewhere at the console", () => {

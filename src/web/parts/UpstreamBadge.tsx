@@ -2,19 +2,21 @@
  * The state of an upstream as a sign and words.
  */
 import { useTexts } from "../state/preferences.ts"
+import { standingOf } from "../state/standing.ts"
 import type { UpstreamItem } from "../state/upstreams.ts"
 import { BackIn, Badge } from "./Badge.tsx"
 
 const signs = {
   ready: { sign: "●", tone: "good" },
   cooled: { sign: "◔", tone: "warn" },
+  probe: { sign: "◔", tone: "warn" },
   disabled: { sign: "○", tone: "muted" },
   noAccount: { sign: "▲", tone: "bad" },
   found: { sign: "▲", tone: "warn" }
 } as const
 
 /** When a cooled upstream is tried again. */
-export const CooledUntil = ({ item: { cooled_until, state } }: { readonly item: UpstreamItem }) => {
+const CooledUntil = ({ item: { cooled_until, state } }: { readonly item: UpstreamItem }) => {
   const t = useTexts().upstreams
   if (state !== "cooled" || cooled_until === null) return null
   const now = Date.now()
@@ -27,11 +29,11 @@ export const CooledUntil = ({ item: { cooled_until, state } }: { readonly item: 
 /** An upstream's state; also why it does not serve, and when it is tried again. */
 export const UpstreamBadge = ({ item }: { readonly item: UpstreamItem }) => {
   const { reason: reasonText, upstreams: t } = useTexts()
-  const { accounts, findings, reason, state } = item
-  const shown = state !== "ready" ? state : accounts.ready === 0 ? "noAccount" : findings.length > 0 ? "found" : state
+  const { findings, reason } = item
+  const shown = standingOf(item, Date.now())
   return (
     <>
-      <Badge {...signs[shown]} text={t.states[shown]} />
+      <Badge {...signs[shown]} text={t.states[shown === "probe" ? "cooled" : shown]} />
       <CooledUntil item={item} />
       {shown !== "disabled" && reason !== null && <p class="hint why">{reasonText(reason)}</p>}
       {shown !== "disabled" && findings.map((finding) => <p key={finding} class="hint why">{finding}</p>)}

@@ -1215,10 +1215,6 @@ export const en = {
     hindrances: {
       unknown: "no such upstream",
       noModel: "the upstream does not have this model",
-      disabled: "disabled",
-      cooled: "cooling down",
-      probe: "cooling down",
-      noAccount: "no account is ready",
       full: "full"
     },
     reasons: {

@@ -1242,10 +1242,6 @@ export const zh: Texts = {
     hindrances: {
       unknown: "没有这个上游",
       noModel: "该上游没有这个模型",
-      disabled: "已停用",
-      cooled: "冷却中",
-      probe: "冷却中",
-      noAccount: "没有可用账号",
       full: "已满"
     },
     reasons: {

@@ -3,20 +3,20 @@
  */
 import { Badge } from "../../parts/Badge.tsx"
 import { number } from "../../parts/format.ts"
-import { CooledUntil } from "../../parts/UpstreamBadge.tsx"
+import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { useTexts } from "../../state/preferences.ts"
+import { standingOf } from "../../state/standing.ts"
 import type { RouteNow, TargetNow } from "./choice.ts"
 
-/** Why a target takes no request now, or how many slots are free; and whether the next request takes it. */
+/** Why a target takes no request now, as the page of upstreams says it, or how many slots are free; and whether the next request takes it. */
 export const TargetState = ({ isTaken, target: { hindrance, upstream, weight } }: {
   readonly target: TargetNow
   readonly isTaken: boolean
 }) => {
   const t = useTexts().routes
-  const reason = upstream?.reason ?? null
   const free = upstream === undefined ? 0 : Math.max(0, upstream.max_inflight - upstream.in_use)
   return (
-    <p class="hint">
+    <div class="hint">
       {isTaken && (
         <>
           <Badge sign="➜" tone="good" text={t.taken} />
@@ -25,11 +25,10 @@ export const TargetState = ({ isTaken, target: { hindrance, upstream, weight } }
       )}
       {hindrance === undefined
         ? t.free(number(free), number(upstream?.max_inflight ?? 0))
-        : t.hindrances[hindrance]}
+        : (hindrance === "unknown" || hindrance === "noModel" || hindrance === "full") && t.hindrances[hindrance]}
       {weight !== undefined && ` · ${t.weightIs(number(weight))}`}
-      {upstream !== undefined && <CooledUntil item={upstream} />}
-      {hindrance !== "disabled" && reason !== null && ` · ${reason}`}
-    </p>
+      {upstream !== undefined && standingOf(upstream, Date.now()) !== "ready" && <UpstreamBadge item={upstream} />}
+    </div>
   )
 }
 

@@ -4,6 +4,7 @@
 import type { Entry, FormField } from "../../forms/fields.ts"
 import type { Reply } from "../../state/client.ts"
 import { defaultUpstream } from "../../state/names.ts"
+import { standingOf } from "../../state/standing.ts"
 import type { Route, Routes, UpstreamItem } from "../../state/upstreams.ts"
 
 /** A route as a form has it. */
@@ -68,10 +69,8 @@ const hindranceOf = (
   if (upstream.name !== defaultUpstream && !upstream.models.some((each) => each.toLowerCase() === model)) {
     return "noModel"
   }
-  const { cooled_until, state } = upstream
-  if (state === "cooled" && cooled_until !== null && Date.parse(cooled_until) <= time) return "probe"
-  if (state !== "ready") return state
-  if (upstream.accounts.ready === 0) return "noAccount"
+  const standing = standingOf(upstream, time)
+  if (standing !== "ready" && standing !== "found") return standing
   return upstream.in_use >= upstream.max_inflight ? "full" : undefined
 }
 
