@@ -27,7 +27,12 @@ export const TargetState = ({ isTaken, target: { hindrance, upstream, weight } }
         ? t.free(number(free), number(upstream?.max_inflight ?? 0))
         : (hindrance === "unknown" || hindrance === "noModel" || hindrance === "full") && t.hindrances[hindrance]}
       {weight !== undefined && ` · ${t.weightIs(number(weight))}`}
-      {upstream !== undefined && standingOf(upstream, Date.now()) !== "ready" && <UpstreamBadge item={upstream} />}
+      {upstream !== undefined && standingOf(upstream, Date.now()) !== "ready" && (
+        <>
+          {(hindrance === undefined || weight !== undefined) && " · "}
+          <UpstreamBadge item={upstream} />
+        </>
+      )}
     </div>
   )
 }
