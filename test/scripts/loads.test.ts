@@ -31,10 +31,10 @@ const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, f
   ],
   "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "server", "usage"], 96, 12_000],
   "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_000],
-  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 740, 101_000],
+  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 727, 98_800],
   "src/pool.ts": [["domain", "placement"], 15, 2_700],
   "src/sieve.ts": [["domain", "sieve"], 42, 6_000],
-  "src/testing.ts": [[...gateway, "testing"].toSorted(), 742, 102_000],
+  "src/testing.ts": [[...gateway, "testing"].toSorted(), 742, 101_600],
   "src/transducer.ts": [["domain"], 8, 800]
 }
 
