@@ -2,6 +2,8 @@
  * What each entry of the package loads: the folders of src exactly, files and lines at most. An app that imports a part pays for no other one.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import path from "node:path"
 import { entries, loadsOf } from "../../scripts/loads.ts"
 
 const gateway = [
@@ -48,6 +50,16 @@ describe("The entries of the package", () => {
     assert.deepStrictEqual(loaded.folders, folders)
     assert.isAtMost(loaded.files.length, mostFiles)
     assert.isAtMost(loaded.lines, mostLines)
+  })
+
+  it("load a small upstream of the gateway's own", () => {
+    const { files } = loadsOf("src/index.ts")
+    const own = files.filter((file) => file.startsWith("src/upstream/embedded/"))
+    const lines = own.map((file) =>
+      readFileSync(path.join(import.meta.dirname, "../..", file), "utf8").split("\n").length - 1
+    )
+    assert.isAtLeast(own.length, 2)
+    assert.isAtMost(lines.reduce((sum, each) => sum + each, 0), 500)
   })
 
   it("load no module of the store's connection before a store is configured", () => {
