@@ -11,7 +11,7 @@ import { callers, chat, cpuSeconds, endProcess, median, startProcess, type Targe
 const requests = 3000
 const concurrency = 20
 const rounds = 3
-const what = chat("!say short", false)
+const what = chat("short", false)
 
 /** CPU microseconds of a request. */
 const load = async (target: Target): Promise<number> => {

@@ -299,7 +299,7 @@ const start = async (enabled: boolean, folder: string): Promise<Target> => {
   return { name: `usage ${enabled ? "on" : "off"}`, url: `http://127.0.0.1:${port}`, pid }
 }
 
-const what = chat("!say short", false)
+const what = chat("short", false)
 
 /** Seconds and CPU seconds of a load. */
 const load = async (target: Target) => {

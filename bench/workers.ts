@@ -86,8 +86,8 @@ export const workersBench = (): Promise<void> =>
         const rows: Array<Row> = []
         for (
           const [kind, what, most] of [
-            ["chat, whole", chat("!say a short reply", false), 3_000],
-            ["chat, stream of 200", chat("!count 200", true), 600]
+            ["chat, whole", chat("a short question", false), 3_000],
+            ["chat, stream", chat("a short question", true), 600]
           ] as const
         ) {
           const count = Math.max(concurrency, Math.round(most * effort))

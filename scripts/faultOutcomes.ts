@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/testing/TestClock"
 import { GatewayTest } from "../src/testing/GatewayTest.ts"
 import { OpenAiServer, type ScriptedAnswer } from "../src/testing/OpenAiServer.ts"
-import { type FaultName, faultTable, usualCall } from "../src/upstream/embedded/faults.ts"
+import { type FaultName, faultTable, usualCall } from "../src/testing/provider/faults.ts"
 
 const text = "one two three"
 

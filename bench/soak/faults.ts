@@ -2,7 +2,7 @@
  * The faults that a request can request from the scripted upstream, and the errors that each explains.
  */
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
-import type { FaultName } from "../../src/upstream/embedded/faults.ts"
+import type { FaultName } from "../../src/testing/provider/faults.ts"
 
 /**
  * How a fault ends. `harmless`: the reply is normal. `passing`: it happens once, and another attempt or a continued stream recovers.

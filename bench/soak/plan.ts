@@ -1,7 +1,7 @@
 /**
  * The plan of one request. It follows from the seed and the request's number.
  */
-import { callForms } from "../../src/upstream/embedded/callForms.ts"
+import { callForms } from "../../src/testing/provider/callForms.ts"
 import { type FaultRow, faultRows } from "./faults.ts"
 import { type Random, randomFrom } from "./random.ts"
 

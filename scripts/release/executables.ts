@@ -117,7 +117,7 @@ const tryService = async (file: string, cwd: string): Promise<void> => {
     const reply = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: "Bearer key" },
-      body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say from inside" }] })
+      body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "from inside" }] })
     })
     const pages = await Promise.all(["/docs", "/console/"].map(async (page) => (await fetch(url + page)).text()))
     const answers = [await reply.text(), ...pages]

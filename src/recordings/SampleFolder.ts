@@ -19,9 +19,8 @@ import * as Schema from "effect/Schema"
 import { hash, randomBytes } from "node:crypto"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { readRegularFile } from "../config/regularFile.ts"
-import { protocolNames } from "../contracts/drivers.ts"
+import { protocolNames, type UpstreamProtocol } from "../contracts/drivers.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { type Recording, Recordings } from "../upstream/embedded/recordings.ts"
 import type { CaptureChain } from "./CapturedRound.ts"
 
 /** Bounds the characters of a sample id. */
@@ -125,6 +124,20 @@ const roundsOf = (chain: CaptureChain): typeof SampleMeta.Type.rounds => {
 
 const metaFile = "meta.json"
 const upstreamFile = "upstream.stream.sse"
+
+/** One recorded response of the upstream. */
+export interface RecordedRound {
+  /** HTTP status; 0 without a response. */
+  readonly status: number
+  readonly contentType: string | undefined
+  readonly bytes: Uint8Array
+}
+
+/** The responses to a completion and to each of its continues, in order. */
+export interface Recording {
+  readonly protocol: UpstreamProtocol
+  readonly rounds: ReadonlyArray<RecordedRound>
+}
 
 /** A sample to save. */
 interface NewSample {
@@ -329,10 +342,4 @@ export class SampleFolder extends Context.Service<SampleFolder, {
 
   static readonly layer: Layer.Layer<SampleFolder, never, ConfigStore | FileSystem.FileSystem | Path.Path> = Layer
     .effect(SampleFolder, SampleFolder.make)
-
-  /** The recordings that the embedded upstream replays. */
-  static readonly layerRecordings: Layer.Layer<never, never, SampleFolder> = Layer.effect(
-    Recordings,
-    Effect.map(SampleFolder, (folder) => folder.read)
-  )
 }

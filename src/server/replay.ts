@@ -1,10 +1,11 @@
 /**
- * Replays saved samples: the styles over the embedded upstream, which serves only the recorded replies.
+ * Replays saved samples: the styles over a driver that reads the recorded reply.
+ *
+ * The bytes pass through the driver of their protocol, so the reply is the same as when they were recorded.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
@@ -12,15 +13,80 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Path from "effect/Path"
 import { SampleReplay } from "../admin/SelfClient.ts"
+import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { answerer, isServer } from "../contracts/drivers.ts"
+import { accepted, turnedAway } from "../contracts/session/writeReply.ts"
+import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { type Recording, SampleFolder } from "../recordings/SampleFolder.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
 import type { PlayedStyle, SamplePrompt as Ask, Style } from "../styles/Style.ts"
 import { styles } from "../styles/styles.ts"
-import { GatewayServices, routerConfig } from "./services.ts"
+import type { Exchanges } from "../upstream/Exchange.ts"
+import { makers } from "../upstream/protocols.ts"
+import { answeredExchanges } from "../upstream/transports/answered.ts"
+import { type Driver, sendsNothing } from "../upstream/Upstream.ts"
+import { Upstreams } from "../upstream/Upstreams.ts"
+import { gatewayServices, routerConfig } from "./services.ts"
 
 const named = new Map<string, Style>(styles.map((style) => [style.group.identifier, style]))
 
 const key = "replay"
+
+const exhausted = turnedAway(50000, "the recording has no other round")
+
+/** Exchanges of one completion, answered with the recorded rounds in order. */
+const replayExchanges = ({ protocol, rounds }: Recording, deadlines: Deadlines["Service"]): Exchanges["Service"] => {
+  let next = 0
+  return answeredExchanges(deadlines, ({ method, path }) => {
+    // A server is asked for a reply in one request; the session protocol has others before it.
+    const isRound = isServer(protocol) ? method === "POST" : /\/(?:completion|continue)$/.test(path)
+    if (!isRound) return accepted({ id: crypto.randomUUID() })
+    const { bytes, contentType, status } = rounds[next++] ?? {}
+    if (status === undefined || bytes === undefined) return exhausted
+    // The round had no response.
+    return status === 0
+      ? undefined
+      : { status, headers: contentType === undefined ? {} : { "content-type": contentType }, body: bytes }
+  })
+}
+
+/** Recorded replies are in memory, so each wait is short. Milliseconds. */
+const limits = { firstByte: 10_000, silence: 10_000 }
+
+/** A driver whose every completion is the recording; without one it refuses. */
+const replayDriver = (recording: Recording | undefined, deadlines: Deadlines["Service"]): Driver => ({
+  name: answerer,
+  contract: undefined,
+  isAnonymous: true,
+  sends: sendsNothing,
+  models: [],
+  secrets: [],
+  capabilities: {},
+  verify: () => Effect.void,
+  complete: (request) => {
+    if (recording === undefined) {
+      const message = "There is no complete sample of this name"
+      return Effect.fail(new UpstreamFailure({ phase: "completion", kind: "refused", status: 400, message }))
+    }
+    const options = { baseUrl: "http://recording/v1", models: [], furtherModels: [], limits }
+    const driver = makers[recording.protocol](replayExchanges(recording, deadlines), options)
+    // Recorded session ids are unknown to every upstream; do not report them for clean-up.
+    return Effect.map(
+      driver.complete({ ...request, onSession: undefined }),
+      ({ events, id }) => ({ id, sessionId: undefined, events })
+    )
+  }
+})
+
+/** The sample `id` of the configured folder as the only upstream. */
+const recorded = (id: string) =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.all([Deadlines, Effect.flatMap(SampleFolder, (folder) => folder.read(id))]),
+      ([deadlines, recording]) => Upstreams.layerOf(replayDriver(recording, deadlines))
+    )
+  )
 
 /** Only the file services of the context: the replay must have its own router. */
 const ownFiles = Effect.map(
@@ -28,18 +94,17 @@ const ownFiles = Effect.map(
   ([files, path]) => Context.add(Context.make(FileSystem.FileSystem, files), Path.Path, path)
 )
 
-/** A handler that answers requests with samples of the folder `dir`, until the scope ends. */
-const playerOf = Effect.fnUntraced(function*(dir: string) {
+/** A handler that answers requests with the sample `id` of the folder `dir`, until the scope ends. */
+const playerOf = Effect.fnUntraced(function*(dir: string, id: string) {
   const files = yield* ownFiles
   const { handler } = yield* Effect.acquireRelease(
     Effect.sync(() =>
       HttpRouter.toWebHandler(
         StyleHandlers.pipe(
-          Layer.provide(GatewayServices),
+          Layer.provide(gatewayServices(recorded(id))),
           Layer.provide(ConfigStore.layerMemory({ keys: [key], samples: { dir } })),
           // The server's services include empty file services, so ours must override them.
           Layer.provide([
-            FetchHttpClient.layer,
             HttpServer.layerServices,
             Logger.layer([]),
             Layer.succeedContext(files)
@@ -64,10 +129,10 @@ export const playSample = Effect.fnUntraced(function*(
     readonly style: PlayedStyle
   }
 ) {
-  const handler = yield* playerOf(dir)
+  const handler = yield* playerOf(dir, id)
   const words = named.get(style)?.ask
   if (words === undefined) return yield* Effect.die(new Error(`No sample can be replayed in the style ${style}`))
-  const [route, body] = words({ ...ask, text: `!replay ${id}` })
+  const [route, body] = words({ ...ask, text: "Replay" })
   const request = new Request(`http://localhost${route}`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },

@@ -91,7 +91,6 @@ const servicesOver = <E, R, E2, R2>(
     Layer.provideMerge(UsageRecorder.layer),
     Layer.provideMerge(UsageStore.layerOrMemory),
     Layer.provideMerge(upstreams),
-    Layer.provide(SampleFolder.layerRecordings),
     Layer.provideMerge(SampleFolder.layer),
     Layer.provideMerge(Lifecycle.layer),
     Layer.provideMerge(Layer.mergeAll(WorkLimit.layer, RequestMetrics.layer)),

@@ -1,10 +1,22 @@
 /**
  * What the scripted provider has received: counts since the start, and the latest requests in full.
  */
-import type { CallRecord } from "../upstream/embedded/Answerer.ts"
-import type { Outcome } from "../upstream/embedded/Call.ts"
-import { type CallName, callNames } from "../upstream/embedded/calls.ts"
-import { dropOldest } from "../upstream/embedded/logins.ts"
+import { type CallName, callNames, readBody } from "../contracts/session/readRequest.ts"
+import { dropOldest } from "./Identities.ts"
+import type { Outcome } from "./provider/Call.ts"
+import type { FaultSpec } from "./provider/Reply.ts"
+
+/** A request as it arrived, and its result so far. */
+export interface CallRecord {
+  readonly name: CallName
+  /** Email, mobile or bare token; empty without any. */
+  readonly account: string
+  readonly body: string
+  prompt: string | undefined
+  /** The faults that apply to it, ordered or scripted. */
+  readonly faults: Array<FaultSpec>
+  outcome: Outcome | "open"
+}
 
 /** A request as it arrived, and its result. */
 export interface SeenRequest {
@@ -175,10 +187,10 @@ export class CallLog {
       mostAtOnce: Object.fromEntries(this.most),
       mostStreams: this.mostStreams,
       prompts: this.records.flatMap(({ prompt }) => prompt === undefined ? [] : [prompt]),
-      requests: this.records.map(({ account, body, faults, name, outcome, prompt, session }) => ({
+      requests: this.records.map(({ account, body, faults, name, outcome, prompt }) => ({
         call: name,
         account,
-        session,
+        session: readBody.session(body)?.chat_session_id,
         body,
         prompt,
         faults: faults.map((fault) => fault.name),

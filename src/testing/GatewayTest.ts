@@ -21,6 +21,8 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { ConfigInput } from "../config/schema.ts"
 import { GatewayRoutes, GatewayServices, routerConfig } from "../server/Gateway.ts"
 import { serveGateway } from "../server/serve.ts"
+import { EmbeddedDriver } from "../upstream/layer.ts"
+import { makeScriptedDriver } from "./embedded.ts"
 import type { ReferenceOptions } from "./Provider.ts"
 import { layer as layerReference, Reference } from "./Reference.ts"
 
@@ -48,7 +50,11 @@ const businessKey = "test-key"
 const usualAdminKey = "test-admin-key"
 
 const quiet = ({ logger, pace = 0 }: GatewayTestOptions) =>
-  Layer.merge(Logger.layer(logger === undefined ? [] : [logger]), Layer.succeed(CurrentPace, pace))
+  Layer.mergeAll(
+    Logger.layer(logger === undefined ? [] : [logger]),
+    Layer.succeed(CurrentPace, pace),
+    Layer.succeed(EmbeddedDriver, makeScriptedDriver)
+  )
 
 const configured = ({ adminKey = usualAdminKey, config }: GatewayTestOptions, baseUrl: string) =>
   ConfigStore.layerMemory(

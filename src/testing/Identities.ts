@@ -1,8 +1,7 @@
 /**
  * The callers of the scripted provider: its accounts, and the tokens that their logins received.
  */
-import type { LoginBody } from "../upstream/embedded/calls.ts"
-import { type Identified, type LoggedIn, type Logins, Tokens } from "../upstream/embedded/logins.ts"
+import type { LoginBody } from "../contracts/session/readRequest.ts"
 
 /** An account that the provider knows. */
 export interface KnownAccount {
@@ -24,15 +23,39 @@ export interface IdentityOptions {
   readonly refusedTokenStatus?: number | undefined
 }
 
+/** The token of a login, or the `biz_code` of its refusal. */
+export type LoggedIn = { readonly token: string } | { readonly bizCode: 2 | 5 }
+
+/** A token that works, or the envelope `code` and HTTP status of its refusal. */
+export type Identified = "known" | { readonly code: 40001 | 40002 | 40003; readonly status: number }
+
+/** Drops the entries that a map received first until it has at most `max`. */
+export const dropOldest = (map: Map<string, unknown>, max: number): void => {
+  for (const oldest of map.keys()) {
+    if (map.size <= max) return
+    map.delete(oldest)
+  }
+}
+
+/** Tokens that are remembered; the oldest are dropped. */
+const maxTokens = 20_000
+
+/** Who a token was issued to, and when. */
+interface Issued {
+  readonly account: string
+  readonly issuedAt: number
+}
+
 const identityOf = (login: { readonly email?: string | undefined; readonly mobile?: string | undefined }): string =>
   login.email ?? login.mobile ?? ""
 
-export class Identities implements Logins {
+export class Identities {
   private readonly known: ReadonlyMap<string, KnownAccount> | undefined
   private readonly anyToken: boolean
   private readonly lifetime: number
   private readonly status: number
-  private readonly tokens = new Tokens<{ readonly account: string; readonly issuedAt: number }>()
+  private readonly tokens = new Map<string, Issued>()
+  private issued = 0
   private readonly revoked = new Set<string>()
   private readonly suspended = new Set<string>()
 
@@ -46,20 +69,24 @@ export class Identities implements Logins {
     for (const account of accounts ?? []) if (account.suspended === true) this.suspended.add(identityOf(account))
   }
 
-  logIn(login: LoginBody, now: number): LoggedIn {
-    const account = identityOf(login)
-    if (this.known !== undefined && this.known.get(account)?.password !== login.password) return { bizCode: 2 }
+  /** `now` is in milliseconds. */
+  logIn({ account, password }: LoginBody, now: number): LoggedIn {
+    if (this.known !== undefined && this.known.get(account)?.password !== password) return { bizCode: 2 }
     if (this.suspended.has(account)) return { bizCode: 5 }
-    return { account, token: this.tokens.issue({ account, issuedAt: now }) }
+    const token = `reference-token-${++this.issued}`
+    this.tokens.set(token, { account, issuedAt: now })
+    dropOldest(this.tokens, maxTokens)
+    return { token }
   }
 
+  /** The account of a token, whether or not the token still works. */
   accountOf(token: string): string {
     return this.tokens.get(token)?.account ?? token
   }
 
-  identify(token: string | undefined, now: number): Identified {
+  identify(token: string, now: number): Identified {
     const refuse = (code: 40001 | 40002 | 40003) => ({ code, status: this.status })
-    if (token === undefined || token === "") return refuse(40001)
+    if (token === "") return refuse(40001)
     const issued = this.tokens.get(token)
     if (this.revoked.has(token)) return refuse(40003)
     if (issued === undefined) return this.anyToken ? "known" : refuse(40002)

@@ -1,22 +1,36 @@
 /**
- * The scripted provider without a transport: the embedded upstream's answerer with accounts, limits, orders for requests to come,
- * and a log of what it received.
+ * The scripted provider without a transport: it takes a request of the session protocol and returns a call with the steps of its reply.
+ *
+ * The rules of the protocol's calls are the embedded upstream's. It has accounts, limits, scripts, faults, orders for requests to come, and a
+ * log of what it received. Synchronous; sockets and the in-process client play the steps.
  */
 import {
-  Answerer,
-  type AnswererOptions,
-  type AnswererRequest,
-  type CallRecord,
-  type GivenReply
-} from "../upstream/embedded/Answerer.ts"
-import type { Call, Steps } from "../upstream/embedded/Call.ts"
-import { type CallName, refused } from "../upstream/embedded/calls.ts"
-import type { Fault } from "../upstream/embedded/faults.ts"
-import { CallLog, type Report } from "./CallLog.ts"
-import { Identities, type IdentityOptions } from "./Identities.ts"
+  type CallName,
+  callOf,
+  type CompletionBody,
+  readBody,
+  readLogin,
+  readToken
+} from "../contracts/session/readRequest.ts"
+import { type Answer, loggedIn, refused, turnedAway } from "../contracts/session/writeReply.ts"
+import { answerCall, badRequest, noMessage, type Replies, unknownCall } from "../upstream/embedded/answerer.ts"
+import type { Session } from "../upstream/embedded/Sessions.ts"
+import { CallLog, type CallRecord, type Report } from "./CallLog.ts"
+import { dropOldest, Identities, type IdentityOptions } from "./Identities.ts"
+import { Call, type Steps, stepsOf } from "./provider/Call.ts"
+import { answerWith, deliverWith, type Fault, replyWith } from "./provider/faults.ts"
+import type { Reply, ReplySettings, ScriptedFault } from "./provider/Reply.ts"
+import { replyStream } from "./provider/round.ts"
+import { replyTo } from "./provider/script.ts"
+import { type SessionOptions, type SessionTurn, Turns } from "./provider/Turns.ts"
+import { rawStream } from "./provider/wire.ts"
 
 /** How a provider is set up. */
-export interface ReferenceOptions extends AnswererOptions, IdentityOptions {
+export interface ReferenceOptions extends SessionOptions, IdentityOptions {
+  /** Default of `!pace`, in milliseconds; by default streams leave without delay. */
+  readonly pace?: number | undefined
+  /** Default of `!burst` (1). */
+  readonly burst?: number | undefined
   /** Completions of an account that may run concurrently (no limit). */
   readonly maxRunning?: number | undefined
   /** Characters of a prompt (no limit). */
@@ -26,6 +40,26 @@ export interface ReferenceOptions extends AnswererOptions, IdentityOptions {
   /** Milliseconds that an idle connection stays open (65,000). */
   readonly keepAlive?: number | undefined
 }
+
+/** A request without its transport. */
+export interface ProviderRequest {
+  readonly method: string
+  /** Path without the query. */
+  readonly path: string
+  readonly query: string
+  /** The `Authorization` header. */
+  readonly authorization: string | undefined
+  readonly body: string
+}
+
+/** A reply that replaces the answer to a request: a script, or a recorded stream byte for byte. */
+type GivenReply =
+  | { readonly script: string }
+  | {
+    readonly raw: string | Uint8Array
+    /** Bytes in one write (all). */
+    readonly chunk?: number | undefined
+  }
 
 interface Order {
   /** `completion` by default. */
@@ -70,10 +104,38 @@ class Orders<A extends Order> {
   }
 }
 
-export class Provider extends Answerer {
+/** A request that is being answered. */
+interface Exchange {
+  readonly call: Call
+  readonly record: CallRecord
+}
+
+const tokenMessages = { 40001: "no token", 40002: "token invalid", 40003: "token expired" }
+const loginMessages = { 2: "wrong email, mobile or password", 5: "account suspended" }
+
+/** A reply that depends only on the prompt and the flags is rendered once. */
+interface Rendered {
+  readonly reply: Reply
+  readonly steps: Steps
+}
+const maxRendered = 64
+const maxRenderedPrompt = 64 * 1024
+const maxRenderedSteps = 2000
+const firstResponse = 2
+
+/** Scripts whose `times` are counted; the oldest are dropped. */
+const maxCounted = 1000
+
+export class Provider {
   private readonly options: ReferenceOptions
+  private readonly now: () => number
+  private readonly settings: ReplySettings
   private readonly identities: Identities
+  private readonly sessions: Turns
   private readonly log: CallLog
+  private readonly rendered = new Map<string, Rendered>()
+  /** How often each fault with `times` has happened, by script. */
+  private readonly counted = new Map<string, number>()
   private readonly faultOrders = new Orders<FaultOrder>()
   private readonly replyOrders = new Orders<ReplyOrder>()
   private readonly listeners = new Set<() => void>()
@@ -82,20 +144,46 @@ export class Provider extends Answerer {
 
   /** `now` returns the time in milliseconds. */
   constructor(options: ReferenceOptions, now: () => number) {
-    const identities = new Identities(options)
-    super(options, now, identities)
     this.options = options
-    this.identities = identities
+    this.now = now
+    this.settings = { pace: options.pace, burst: options.burst ?? 1 }
+    this.identities = new Identities(options)
+    this.sessions = new Turns(options)
     this.log = new CallLog(options.remember ?? 256)
   }
 
-  override handle(request: AnswererRequest): Call {
-    const call = super.handle(request)
+  /** Answers a request. Nothing has left yet; the player of the steps reports the outcome to the call. */
+  handle(request: ProviderRequest): Call {
+    const call = new Call()
+    const name = callOf(request.method, request.path)
+    if (name === undefined) {
+      this.log.violation(`${request.method} ${request.path}`)
+      call.steps = stepsOf(unknownCall)
+    } else {
+      this.answer(call, name, request)
+    }
     this.changed()
     return call
   }
 
-  protected override opened(record: CallRecord, call: Call): void {
+  private answer(call: Call, name: CallName, request: ProviderRequest): void {
+    const { body } = request
+    const token = readToken(request.authorization)
+    const login = name === "login" ? readBody.login(body) : undefined
+    const record: CallRecord = {
+      name,
+      account: login?.email ?? login?.mobile ?? this.identities.accountOf(token),
+      body,
+      prompt: undefined,
+      faults: [],
+      outcome: "open"
+    }
+    this.opened(record, call)
+    const answer = this.faultAnswer(record) ?? this.admit({ call, record }, token, request)
+    call.steps = record.faults.reduce((steps, fault) => deliverWith(fault, steps), answer)
+  }
+
+  private opened(record: CallRecord, call: Call): void {
     this.log.opened(record)
     call.onEnd = (outcome) => {
       this.log.closed(record, outcome)
@@ -109,32 +197,144 @@ export class Provider extends Answerer {
     if (fault !== undefined) record.faults.push(fault)
   }
 
-  protected override violated(what: string): void {
-    this.log.violation(what)
+  /** The answer of the first fault that replaces the call. */
+  private faultAnswer({ faults }: CallRecord): Steps | undefined {
+    for (const fault of faults) {
+      const answer = answerWith(fault)
+      if (answer !== undefined) return answer
+    }
+    return undefined
   }
 
-  protected override loggedIn(account: string | undefined): void {
-    this.log.login(account)
+  /** The steps of an answer that is not a stream. Counts what no caller sends who keeps to the protocol. */
+  private plain({ body, name }: CallRecord, answer: Answer): Steps {
+    if (answer === badRequest || answer === noMessage) {
+      this.log.violation(`${name} ${answer === badRequest ? "of another form" : "of an unknown message"}: ${body}`)
+    }
+    return stepsOf(answer)
   }
 
-  protected override refuse({ account, prompt = "" }: CallRecord): Steps | undefined {
+  private admit(exchange: Exchange, token: string, { body, query }: ProviderRequest): Steps {
+    const { record } = exchange
+    const { account, name } = record
+    if (name === "login") return this.logIn(record)
+    const identified = this.identities.identify(token, this.now())
+    if (identified !== "known") {
+      if (identified.code === 40001) this.log.violation(`${name} without a token`)
+      return stepsOf(turnedAway(identified.code, tokenMessages[identified.code], identified.status))
+    }
+    const replies: Replies<Steps> = {
+      answer: (answer) => this.plain(record, answer),
+      complete: (session, completion) => this.complete(exchange, session, completion),
+      resume: (session, message) => {
+        const turn = this.sessions.turn(session, message)
+        return turn === undefined ? this.plain(record, noMessage) : this.resume(exchange, session, turn)
+      },
+      stop: (session, message) => this.sessions.turn(session, message)?.running?.stop()
+    }
+    return answerCall({ name, account, query, body, now: this.now() }, this.sessions, replies)
+  }
+
+  private logIn(record: CallRecord): Steps {
+    const login = readLogin(record.body)
+    if (login === undefined) return this.plain(record, badRequest)
+    const result = this.identities.logIn(login, this.now())
+    if ("bizCode" in result) {
+      this.log.login(undefined)
+      return stepsOf(refused(result.bizCode, loginMessages[result.bizCode]))
+    }
+    this.log.login(login.account)
+    return stepsOf(loggedIn(login, result.token))
+  }
+
+  /** The refusal of a completion, if it is refused. */
+  private refuse({ account, prompt = "" }: CallRecord): Answer | undefined {
     const { maxPrompt = Infinity, maxRunning = Infinity } = this.options
     if (prompt.length > maxPrompt) return refused(9, "the prompt is too long")
     return this.log.runningOf(account) >= maxRunning ? refused(6, "too many completions are running") : undefined
   }
 
-  protected override givenReply(record: CallRecord): GivenReply | undefined {
-    return this.replyOrders.take(record)
+  private complete(exchange: Exchange, session: Session, body: CompletionBody): Steps {
+    const { record } = exchange
+    const { parent_message_id: parent, prompt, search_enabled: search, thinking_enabled: thinking } = body
+    record.prompt = prompt
+    if (parent !== null && this.sessions.turn(session, parent) === undefined) return this.plain(record, noMessage)
+    const refusal = this.refuse(record)
+    if (refusal !== undefined) return stepsOf(refusal)
+    const given = this.replyOrders.take(record)
+    const ids = this.sessions.next(session)
+    const key = `${thinking}${search}${prompt}`
+    const plain = given === undefined && ids.response === firstResponse && record.faults.length === 0
+    const known = plain ? this.rendered.get(key) : undefined
+    const planned = known?.reply ??
+      replyTo(
+        { prompt, thinking, search, earlier: this.sessions.upTo(session, parent) },
+        this.settings,
+        given === undefined ? undefined : "script" in given ? given.script : "!say \"\""
+      )
+    this.addScripted(record, planned, "completion", prompt)
+    const answer = this.faultAnswer(record)
+    if (answer !== undefined) return answer
+    const reply = record.faults.reduce((each, fault) => replyWith(fault, each), planned)
+    const turn: SessionTurn = { ids, parent, prompt, reply, sent: 0, running: undefined }
+    this.run(exchange, turn)
+    this.sessions.asked(session, prompt, this.now())
+    this.sessions.add(session, turn)
+    if (given !== undefined && "raw" in given) return rawStream(given.raw, given.chunk)
+    if (known !== undefined) return known.steps
+    const steps = replyStream(reply, ids, { start: "first", from: 0 }, record.faults)
+    if (plain && reply.faults.length === 0) this.keep(key, { reply, steps })
+    return steps
   }
 
-  protected override streamOpened(call: Call, { account }: CallRecord, prompt: string): void {
-    this.log.streamOpened(account)
-    this.running.set(call, prompt)
+  private resume(exchange: Exchange, { id }: Session, turn: SessionTurn): Steps {
+    turn.running?.stop()
+    const { record } = exchange
+    const given = this.replyOrders.take(record)
+    this.addScripted(record, turn.reply, "continue", id)
+    const answer = this.faultAnswer(record)
+    if (answer !== undefined) return answer
+    this.run(exchange, turn)
+    if (given !== undefined && "raw" in given) return rawStream(given.raw, given.chunk)
+    return replyStream(turn.reply, turn.ids, { start: turn.reply.cuts.restart, from: turn.sent }, record.faults)
   }
 
-  protected override streamClosed(call: Call, { account }: CallRecord): void {
-    this.running.delete(call)
-    this.log.streamClosed(account)
+  /** Adds the faults of the reply's script that are due for this call. `of` is the prompt or session that they are counted by. */
+  private addScripted(record: CallRecord, reply: Reply, call: CallName, of: string): void {
+    record.faults.push(...reply.faults.filter((fault) => fault.call === call && this.isDue(fault, of)))
+  }
+
+  /** Counts a fault with `times`; false once it has happened as often. */
+  private isDue(fault: ScriptedFault, of: string): boolean {
+    if (fault.times === undefined) return true
+    const key = `${JSON.stringify(fault)} ${of}`
+    const count = this.counted.get(key) ?? 0
+    if (count >= fault.times) return false
+    this.counted.delete(key)
+    this.counted.set(key, count + 1)
+    dropOldest(this.counted, maxCounted)
+    return true
+  }
+
+  /** From here on the call is a stream of the turn's reply. */
+  private run({ call, record }: Exchange, turn: SessionTurn): void {
+    this.log.streamOpened(record.account)
+    this.running.set(call, turn.prompt)
+    turn.running = call
+    call.onProgress = (sent) => {
+      turn.sent = sent
+    }
+    call.onClose = () => {
+      if (turn.running === call) turn.running = undefined
+      this.running.delete(call)
+      this.log.streamClosed(record.account)
+    }
+  }
+
+  private keep(key: string, rendered: Rendered): void {
+    if (key.length > maxRenderedPrompt || rendered.steps.length > maxRenderedSteps) return
+    this.rendered.set(key, rendered)
+    dropOldest(this.rendered, maxRendered)
   }
 
   /** Orders a fault for requests to come. */
@@ -172,8 +372,8 @@ export class Provider extends Answerer {
   }
 
   report(): Report {
-    const { created, deleted, open } = this.sessions
-    return this.log.report({ created, deleted, open })
+    const { created, open } = this.sessions
+    return this.log.report({ created, deleted: created - open, open })
   }
 
   /** Calls `listener` after every change of the report; returns a function that removes it. */

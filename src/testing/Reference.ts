@@ -8,10 +8,10 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as HttpServerError from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { makeClient } from "../upstream/embedded/client.ts"
-import { faultFits, usualCall } from "../upstream/embedded/faults.ts"
 import type { Report } from "./CallLog.ts"
 import { type FaultOrder, Provider, type ReferenceOptions, type ReplyOrder } from "./Provider.ts"
+import { makeClient } from "./provider/client.ts"
+import { faultFits, usualCall } from "./provider/faults.ts"
 import { makeServer } from "./socketServer.ts"
 
 /** One reference upstream. Its sockets and clients share its accounts, sessions and report. */

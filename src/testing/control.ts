@@ -5,11 +5,11 @@
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ServerResponse } from "node:http"
-import { callNames } from "../upstream/embedded/calls.ts"
-import { faultFits, faultNames, faultTable, usualCall } from "../upstream/embedded/faults.ts"
-import { scriptTable } from "../upstream/embedded/script.ts"
+import { callNames } from "../contracts/session/readRequest.ts"
 import type { Report } from "./CallLog.ts"
 import type { Provider } from "./Provider.ts"
+import { faultFits, faultNames, faultTable, usualCall } from "./provider/faults.ts"
+import { scriptTable } from "./provider/script.ts"
 
 interface ControlRequest {
   readonly method: string

@@ -2,9 +2,9 @@
  * The reference upstream on a socket. Plain `node:http` gives control over every byte, reset and pause, and is fast.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { Call, Head } from "../upstream/embedded/Call.ts"
 import { handleControl } from "./control.ts"
 import type { Provider } from "./Provider.ts"
+import type { Call, Head } from "./provider/Call.ts"
 
 /** Plays the steps of a call onto a reply. */
 class Player {

@@ -1,6 +1,7 @@
 /**
  * The configured upstreams: each has one driver until its part of the configuration changes.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
@@ -13,7 +14,6 @@ import { nativeModels } from "../domain/models.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import { driverWithConnection } from "./connection.ts"
 import { makeEmbeddedDriver } from "./embedded/driver.ts"
-import { Recordings } from "./embedded/recordings.ts"
 import { type ExchangeLimits, Exchanges } from "./Exchange.ts"
 import { makers } from "./protocols.ts"
 import { LearnedRefusals } from "./server/LearnedRefusals.ts"
@@ -54,6 +54,11 @@ interface Made {
   readonly driver: Driver
 }
 
+/** Makes the driver `embedded` of a gateway; tests give one with scripts. */
+export const EmbeddedDriver = Context.Reference("model-gateway/upstream/EmbeddedDriver", {
+  defaultValue: () => makeEmbeddedDriver
+})
+
 const noServer = "The embedded driver calls no server: there is nothing to test"
 
 /** The upstreams of the configuration. Each has one driver until its part of the configuration changes. */
@@ -63,7 +68,7 @@ export const layer: Layer.Layer<Upstreams, never, ConfigStore | Deadlines | Exch
     const store = yield* ConfigStore
     const exchanges = yield* Exchanges
     const deadlines = yield* Deadlines
-    const recordings = yield* Recordings
+    const makeEmbedded = yield* EmbeddedDriver
     const make = (upstream: UpstreamConfig): Effect.Effect<Driver> => {
       const { driver } = upstream
       if (driver !== answerer) {
@@ -71,9 +76,10 @@ export const layer: Layer.Layer<Upstreams, never, ConfigStore | Deadlines | Exch
         const options = optionsOf(upstream, new LearnedRefusals())
         return Effect.succeed(driverWithConnection(exchanges, upstream, (over) => makers[driver](over, options)))
       }
-      return makeEmbeddedDriver({ furtherModels: furtherModels(upstream), limits: limits(upstream) }).pipe(
-        Effect.provideService(Recordings, recordings),
-        Effect.provideService(Deadlines, deadlines)
+      return Effect.provideService(
+        makeEmbedded({ furtherModels: furtherModels(upstream), limits: limits(upstream) }),
+        Deadlines,
+        deadlines
       )
     }
     let configured: ReadonlyMap<string, UpstreamConfig> | undefined

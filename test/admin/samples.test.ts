@@ -1,3 +1,4 @@
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
@@ -5,6 +6,8 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { playSample } from "../../src/server/replay.ts"
+import type { PlayedStyle } from "../../src/styles/Style.ts"
 import * as Reference from "../../src/testing/Reference.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { chunk, startGenerateServer, streamed } from "../support/generateServer.ts"
@@ -41,6 +44,24 @@ const captured = async () => (await call("GET", "/admin/dev/captures")).json["it
 
 const metaOf = (id: string) => JSON.parse(readFileSync(path.join(dir, id, "meta.json"), "utf8"))
 const upstreamOf = (id: string) => readFileSync(path.join(dir, id, "upstream.stream.sse"), "utf8")
+
+/** The reply to a sample that is replayed in a style. */
+const played = (style: PlayedStyle, id: string, stream: boolean) => {
+  const model = style === "messages" ? "msgcompat-opus-4-6" : "upstream-reasoner"
+  return playSample({
+    dir,
+    id,
+    style,
+    model,
+    stream,
+    tools: [{ name: "look_up", description: undefined, parameters: undefined, strict: undefined }]
+  }).pipe(
+    Effect.flatMap((response) => Effect.promise(() => response.text())),
+    Effect.scoped,
+    Effect.provide(NodeServices.layer),
+    Effect.runPromise
+  )
+}
 
 /** All files, to detect any that was written elsewhere. */
 const files = () => readdirSync(home, { recursive: true }).map(String).sort()
@@ -122,8 +143,8 @@ describe("capturing a sample", () => {
       assert.deepInclude(answer.json["error"], { code: "context_length_exceeded" })
       assert.include(upstreamOf(`too-long-${stream}`), "\"biz_code\":9")
     }
-    const replayed = await capture({ message: "!replay too-long-true", stream: false })
-    assert.deepInclude(replayed.json["error"], { code: "context_length_exceeded" })
+    const replayed = await played("chat", "too-long-true", false)
+    assert.deepInclude(JSON.parse(replayed).error, { code: "context_length_exceeded" })
   })
 
   it("fails with a message if no upstream capture was recorded", async () => {
@@ -286,7 +307,7 @@ describe("saving a sample", () => {
 
 const tools = {
   chat: [{ type: "function", function: { name: "look_up", parameters: { type: "object" } } }],
-  responses: [{ type: "function", name: "look_up", parameters: { type: "object" }, strict: false }],
+  responses: [{ type: "function", name: "look_up", parameters: { type: "object" }, strict: null }],
   messages: [{ name: "look_up", input_schema: { type: "object" } }],
   generate: [{ functionDeclarations: [{ name: "look_up", parameters: { type: "OBJECT" } }] }]
 }
@@ -340,6 +361,12 @@ const joined = (frames: ReadonlyArray<unknown>): Record<string, string> => {
   return texts
 }
 
+const read = (answer: string, stream: boolean) => {
+  if (!stream) return steady(JSON.parse(answer))
+  const frames = parseFrames(answer).flatMap(({ data }) => data === "[DONE]" ? [] : [steady(JSON.parse(data))])
+  return joined(frames)
+}
+
 const ask = async (to: RunningGateway, style: keyof typeof tools, text: string, stream: boolean) => {
   const [where, body] = styles[style](text, stream)
   const response = await fetch(`${to.url}${where}`, {
@@ -349,10 +376,12 @@ const ask = async (to: RunningGateway, style: keyof typeof tools, text: string, 
   })
   const answer = await response.text()
   assert.strictEqual(response.status, 200, answer)
-  if (!stream) return steady(JSON.parse(answer))
-  const frames = parseFrames(answer).flatMap(({ data }) => data === "[DONE]" ? [] : [steady(JSON.parse(data))])
-  return joined(frames)
+  return read(answer, stream)
 }
+
+/** What a sample is in a style, which declares the tool. */
+const replayed = async (style: keyof typeof tools, id: string, stream: boolean) =>
+  read(await played(style, id, stream), stream)
 
 describe("replaying a saved sample", () => {
   const script = [
@@ -365,7 +394,7 @@ describe("replaying a saved sample", () => {
     "!fault cut-off call=continue times=1"
   ].join("\n")
 
-  it("gives the same bytes as the embedded upstream, in every style, including for a stream with faults", async () => {
+  it("gives the same reply as the upstream, in every style, including for a stream with faults", async () => {
     const first = await capture({ message: script, model: "upstream-reasoner", sample_id: "faulty" })
     assert.strictEqual(first.status, 200)
     const { chain_key, round_count } = metaOf("faulty")
@@ -375,56 +404,11 @@ describe("replaying a saved sample", () => {
 
     for (const style of ["chat", "responses", "messages", "generate"] as const) {
       for (const stream of [false, true]) {
-        const replayed = await ask(gateway, style, "!replay faulty", stream)
-        assert.include(JSON.stringify(replayed), "look_up")
-        const items = await captured()
-        const again = items.filter((item) => item.chain_key === items[0]?.chain_key)
-        const bare = (item: Item) => [item.label, item.status_code, item.response_body]
-        assert.deepStrictEqual(again.map(bare), original.map(bare), `${style} ${stream}`)
-        assert.deepStrictEqual(replayed, await ask(gateway, style, script, stream), `${style} ${stream}`)
+        const again = await replayed(style, "faulty", stream)
+        assert.include(JSON.stringify(again), "look_up")
+        assert.deepStrictEqual(again, await ask(gateway, style, script, stream), `${style} ${stream}`)
       }
     }
-  })
-
-  it("works for a tool call after a tool result, and is a 400 for an undeclared tool", async () => {
-    const call = { id: "c1", type: "function", function: { name: "look_up", arguments: "{}" } }
-    const chat = async (text: string) => {
-      const response = await fetch(`${gateway.url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${businessKey}` },
-        body: JSON.stringify({
-          model: "upstream-chat",
-          tools: tools.chat,
-          messages: [
-            { role: "user", content: text },
-            { role: "assistant", content: null, tool_calls: [call] },
-            { role: "tool", tool_call_id: "c1", content: "found" }
-          ]
-        })
-      })
-      return { status: response.status, text: await response.text() }
-    }
-    const after = await chat("!replay faulty\n!next\n!replay hello")
-    assert.include(after.text, "Hello there")
-    symlinkSync(path.join(dir, "hello"), path.join(dir, "linked"))
-    for (const name of ["nothing", "../hello", "linked", ".", "taken"]) {
-      const answer = await chat(`!next\n!replay ${name}`)
-      assert.strictEqual(answer.status, 400, name)
-      assert.include(answer.text, "!replay")
-    }
-  })
-
-  it("works with configured keys only; with another token the line is ordinary text", async () => {
-    const ask = (key: string) =>
-      fetch(`${gateway.url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${key}` },
-        body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!replay hello" }] })
-      }).then((response) => response.text())
-    assert.include(await ask(businessKey), "Hello there")
-    const foreign = await ask("a-token-of-my-own")
-    assert.notInclude(foreign, "Hello there")
-    assert.include(foreign, "!replay hello")
   })
 
   it("of an OpenAI-compatible server gives that server's reply", async () => {
@@ -459,7 +443,7 @@ describe("replaying a saved sample", () => {
       for (const style of ["chat", "responses", "messages", "generate"] as const) {
         for (const stream of [false, true]) {
           assert.deepStrictEqual(
-            await ask(gateway, style, "!replay openai", stream),
+            await replayed(style, "openai", stream),
             await ask(other, style, "hi", stream),
             `${style} ${stream}`
           )
@@ -495,7 +479,7 @@ describe("replaying a saved sample", () => {
       for (const style of ["chat", "messages", "generate"] as const) {
         for (const stream of [false, true]) {
           assert.deepStrictEqual(
-            await ask(gateway, style, "!replay responses", stream),
+            await replayed(style, "responses", stream),
             await ask(other, style, "hi", stream),
             `${style} ${stream}`
           )
@@ -538,7 +522,7 @@ describe("replaying a saved sample", () => {
       for (const style of ["chat", "responses", "messages", "generate"] as const) {
         for (const stream of [false, true]) {
           assert.deepStrictEqual(
-            await ask(gateway, style, "!replay generate", stream),
+            await replayed(style, "generate", stream),
             await ask(other, style, "hi", stream),
             `${style} ${stream}`
           )
@@ -569,7 +553,7 @@ describe("replaying a saved sample", () => {
       }
       assert.deepStrictEqual(
         await ask(other, "chat", "anything", false),
-        await ask(gateway, "chat", "!replay faulty", false)
+        await replayed("chat", "faulty", false)
       )
     } finally {
       await other.stop()

@@ -4,11 +4,11 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Context, Effect } from "effect"
+import type { CallName } from "../../src/contracts/session/readRequest.ts"
 import { Captures } from "../../src/recordings/Captures.ts"
 import type { Report } from "../../src/testing/CallLog.ts"
 import type { FaultOrder } from "../../src/testing/Provider.ts"
-import type { CallName } from "../../src/upstream/embedded/calls.ts"
-import { type Fault, usualCall } from "../../src/upstream/embedded/faults.ts"
+import { type Fault, usualCall } from "../../src/testing/provider/faults.ts"
 import { makeMovedClock, type MovedClock } from "../support/movedClock.ts"
 import {
   account,

@@ -38,7 +38,7 @@ const repliesOf = <E>(app: Layer.Layer<never, E, HttpRouter.HttpRouter | HttpRou
           new Request("http://app.test/ai/v1/chat/completions", {
             method: "POST",
             headers: { authorization: "Bearer key" },
-            body: JSON.stringify({ model, stream, messages: [{ role: "user", content: "!say hello" }] })
+            body: JSON.stringify({ model, stream, messages: [{ role: "user", content: "hello" }] })
           })
         ).then((response) => response.text())
       )

@@ -35,7 +35,7 @@ const named = (name: string) =>
 
 const platform = Layer.mergeAll(NodeHttpClient.layerUndici, NodeServices.layer, HttpServer.layerServices)
 
-const body = JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "!say hello" }] })
+const body = JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "hello" }] })
 
 const post = (handler: (request: Request) => Promise<Response>, path: string, key: string) =>
   Effect.promise(() =>

@@ -14,9 +14,9 @@ describe("a gateway that is mounted in another app", () => {
     const { stop, url } = await startMounted({}, Effect.runSync(Effect.tracer), Effect.runSync(Clock.Clock))
     try {
       const client = await Client.open(url)
-      client.create({ input: "!say The word is plover.", store: false })
+      client.create({ input: "The word is plover.", store: false })
       const { id } = await client.response()
-      client.create({ input: "!echo-prompt", store: false, previous_response_id: id })
+      client.create({ input: "Which word?", store: false, previous_response_id: id })
       assert.include((await client.response()).output_text, "plover")
       client.close()
       assert.strictEqual((await client.end()).code, 1005)

@@ -104,7 +104,7 @@ describe("the bundle", () => {
       assert.includeMembers([...assets.keys()], ["swagger.json.br", "console/index.html", "THIRD_PARTY_LICENSES.txt"])
       assert.isBelow(code.length, 2.75e6)
       const sources = modules.map((module) => path.relative(root, module))
-      assert.include(sources, path.join("src", "upstream", "embedded", "Answerer.ts"))
+      assert.include(sources, path.join("src", "upstream", "embedded", "answerer.ts"))
       assert.deepEqual(sources.filter((file) => file.startsWith(path.join("src", "testing"))), [])
       // The scripts of the store are texts in the bundle: no file beside it has them.
       assert.notMatch(code, /\.lua"/)

@@ -2,6 +2,8 @@
  * What each entry of the package loads: the folders of src exactly, files and lines at most. An app that imports a part pays for no other one.
  */
 import { assert, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
+import path from "node:path"
 import { entries, loadsOf } from "../../scripts/loads.ts"
 
 const gateway = [
@@ -31,10 +33,10 @@ const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, f
   ],
   "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "server", "usage"], 96, 12_000],
   "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_000],
-  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 740, 101_000],
+  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 727, 98_800],
   "src/pool.ts": [["domain", "placement"], 15, 2_700],
   "src/sieve.ts": [["domain", "sieve"], 42, 6_000],
-  "src/testing.ts": [[...gateway, "testing"].toSorted(), 742, 102_000],
+  "src/testing.ts": [[...gateway, "testing"].toSorted(), 742, 101_600],
   "src/transducer.ts": [["domain"], 8, 800]
 }
 
@@ -48,6 +50,16 @@ describe("The entries of the package", () => {
     assert.deepStrictEqual(loaded.folders, folders)
     assert.isAtMost(loaded.files.length, mostFiles)
     assert.isAtMost(loaded.lines, mostLines)
+  })
+
+  it("load a small upstream of the gateway's own", () => {
+    const { files } = loadsOf("src/index.ts")
+    const own = files.filter((file) => file.startsWith("src/upstream/embedded/"))
+    const lines = own.map((file) =>
+      readFileSync(path.join(import.meta.dirname, "../..", file), "utf8").split("\n").length - 1
+    )
+    assert.isAtLeast(own.length, 2)
+    assert.isAtMost(lines.reduce((sum, each) => sum + each, 0), 500)
   })
 
   it("load no module of the store's connection before a store is configured", () => {

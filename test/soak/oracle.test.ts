@@ -6,10 +6,10 @@ import { judge } from "../../bench/soak/oracle.ts"
 import { type Plan, planOf, styles } from "../../bench/soak/plan.ts"
 import { World } from "../../bench/soak/world.ts"
 import type { ErrorCode } from "../../src/domain/GatewayError.ts"
+import { faultNames, replyWith } from "../../src/testing/provider/faults.ts"
+import { nextCut } from "../../src/testing/provider/Reply.ts"
+import { replyTo } from "../../src/testing/provider/script.ts"
 import { mostContinues } from "../../src/upstream/budget.ts"
-import { faultNames, replyWith } from "../../src/upstream/embedded/faults.ts"
-import { nextCut } from "../../src/upstream/embedded/Reply.ts"
-import { replyTo } from "../../src/upstream/embedded/script.ts"
 import { chunk, failure, frame, plain, plan, streamed } from "./answers.ts"
 
 const none: ReadonlySet<ErrorCode> = new Set()

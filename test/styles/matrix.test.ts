@@ -3,7 +3,7 @@
  * stands in `sameReply`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { callForms } from "../../src/upstream/embedded/callForms.ts"
+import { callForms } from "../../src/testing/provider/callForms.ts"
 import { assertSame } from "../support/sameReply.ts"
 import { type Counts, styleClients } from "../support/styleClients.ts"
 import { oslo, reasoning, replies, text } from "./replies.ts"

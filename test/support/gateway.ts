@@ -25,6 +25,8 @@ import { Environment } from "../../src/config/Environment.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { SliceSize } from "../../src/domain/stream/cooperative.ts"
 import { serveGateway } from "../../src/server/serve.ts"
+import { makeScriptedDriver } from "../../src/testing/embedded.ts"
+import { EmbeddedDriver } from "../../src/upstream/layer.ts"
 import { UsageStore } from "../../src/usage/UsageStore.ts"
 
 export const businessKey = "test-key"
@@ -61,7 +63,7 @@ export interface GatewayOptions {
 // Every gateway adds listeners to stdin; many gateways in one process are not a leak.
 process.stdin.setMaxListeners(0)
 
-/** Starts a gateway on a free port. It retries without delay. Without an `upstream` group it uses the embedded upstream. */
+/** Starts a gateway on a free port. It retries without delay. Without an `upstream` group it uses the embedded upstream, with scripts. */
 export const startGateway = async (config: RawConfig = {}, options: GatewayOptions = {}): Promise<RunningGateway> => {
   const layer = serveGateway({ port: 0, host: "127.0.0.1", descriptor: undefined }).pipe(
     Layer.provide(Layer.provide(layerAdminEnvironment, Environment.layer)),
@@ -75,6 +77,7 @@ export const startGateway = async (config: RawConfig = {}, options: GatewayOptio
     Layer.provide(Layer.succeed(References.MinimumLogLevel, options.logLevel ?? "Info")),
     Layer.provide(Layer.succeed(CurrentSliceWatch, options.watchSlices ?? (() => undefined))),
     Layer.provide(Layer.succeed(CurrentPace, 0)),
+    Layer.provide(Layer.succeed(EmbeddedDriver, makeScriptedDriver)),
     Layer.provide(options.tracer === undefined ? Layer.empty : Layer.succeed(Tracer.Tracer, options.tracer)),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(options.environment ?? {})))
   )

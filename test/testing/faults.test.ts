@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
+import { type FaultName, faultNames, faultTable } from "../../src/testing/provider/faults.ts"
 import { make } from "../../src/testing/Reference.ts"
-import { type FaultName, faultNames, faultTable } from "../../src/upstream/embedded/faults.ts"
 import { ask, completeIn, createSession, envelopeOf, eventsOf, type Exchange, goOn, send } from "./client.ts"
 
 const setUp = Effect.gen(function*() {

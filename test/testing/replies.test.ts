@@ -11,12 +11,12 @@ import {
   type Turn
 } from "../../src/domain/Conversation.ts"
 import { runSync } from "../../src/domain/stream/cooperative.ts"
-import type { Step } from "../../src/upstream/embedded/Call.ts"
-import { callForms } from "../../src/upstream/embedded/callForms.ts"
-import { nextCut, type Reply } from "../../src/upstream/embedded/Reply.ts"
-import { draftRound, type Round } from "../../src/upstream/embedded/round.ts"
-import { replyTo, scriptTable } from "../../src/upstream/embedded/script.ts"
-import { writeStream } from "../../src/upstream/embedded/wire.ts"
+import type { Step } from "../../src/testing/provider/Call.ts"
+import { callForms } from "../../src/testing/provider/callForms.ts"
+import { nextCut, type Reply } from "../../src/testing/provider/Reply.ts"
+import { draftRound, type Round } from "../../src/testing/provider/round.ts"
+import { replyTo, scriptTable } from "../../src/testing/provider/script.ts"
+import { writeStream } from "../../src/testing/provider/wire.ts"
 import { makeInterpreter, type Patch } from "../upstream/session/wholeDocument.ts"
 import { promptOf } from "./client.ts"
 

@@ -1,17 +1,13 @@
 /** A small value that fits a JSON Schema, with the words of a question where it asks for text. */
 import type { JsonSchema } from "../../domain/Conversation.ts"
-import type { Json } from "../../domain/json.ts"
+import { isRecord, type Json } from "../../domain/json.ts"
 import { itemsOf, propertyOf, resolve, type SchemaAt, typesOf } from "../../sieve/schema.ts"
 
 /** Nested objects are filled this deep. */
 const maxDepth = 4
 
 const namesOf = (value: Json | undefined): ReadonlyArray<string> =>
-  Array.isArray(value)
-    ? value.filter((name) => typeof name === "string")
-    : typeof value === "object" && value !== null
-    ? Object.keys(value)
-    : []
+  Array.isArray(value) ? value.filter((name) => typeof name === "string") : isRecord(value) ? Object.keys(value) : []
 
 const number = (schema: JsonSchema, words: string): number => {
   const least = schema["minimum"]

@@ -1,5 +1,5 @@
 /**
- * The transport over an `HttpClient`: for apps that mount the gateway with their own client, and for the embedded upstream.
+ * The transport over an `HttpClient`: for apps that mount the gateway with their own client, and for tests.
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

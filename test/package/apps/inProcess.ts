@@ -10,12 +10,12 @@ const Services = GatewayServices.pipe(
 )
 
 const program = Effect.gen(function*() {
-  const whole = yield* complete({ model: "gpt-4o", prompt: "!say Hello there" })
-  assert.equal(Reply.replyText(whole), "Hello there")
+  const whole = yield* complete({ model: "gpt-4o", prompt: "Hello there" })
+  assert.match(Reply.replyText(whole), /“Hello there”/)
   assert.ok(whole.usage.completionTokens > 0)
 
-  const events = yield* Stream.runCollect(completeStream({ model: "upstream-chat", prompt: "!say Hello again" }))
-  assert.equal(events.map((event) => event._tag === "TextDelta" ? event.text : "").join(""), "Hello again")
+  const events = yield* Stream.runCollect(completeStream({ model: "upstream-chat", prompt: "Hello again" }))
+  assert.match(events.map((event) => event._tag === "TextDelta" ? event.text : "").join(""), /“Hello again”/)
   assert.equal(events.at(-1)?._tag, "Finish")
 
   const refused = yield* Effect.flip(complete({ model: "no-such-model", prompt: "Hello" }))

@@ -22,11 +22,11 @@ const response = await handler(
       model: "upstream-chat",
       max_tokens: 100,
       stream: true,
-      messages: [{ role: "user", content: "!say handled" }]
+      messages: [{ role: "user", content: "handled" }]
     })
   })
 )
 const text = await response.text()
 await dispose()
 assert.match(text, /event: message_start/)
-assert.match(text, /handled/)
+assert.match(text, /“handled”/)

@@ -385,7 +385,7 @@ describe.concurrent("replay", () => {
   it("says that there is no such sample", async () => {
     const { code, stderr, stdout } = await runHere(["replay", "./nothing/here"])
     assert.deepEqual([code, stdout], [1, ""])
-    assert.match(stderr, /^here in \.\/nothing: .*no recording.*\n$/i)
+    assert.match(stderr, /^here in \.\/nothing: .*no complete sample.*\n$/i)
   })
 })
 

@@ -1,9 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
-import { TestClock } from "effect/testing"
+import { Effect } from "effect"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import { makeEmbeddedDriver } from "../../../src/upstream/embedded/driver.ts"
-import { ask, complete, fixedToken, request, start, timeLimits } from "../session/support.ts"
+import { complete, fixedToken, request, timeLimits } from "../session/support.ts"
 
 const driver = Effect.provide(makeEmbeddedDriver({ furtherModels: [], limits: timeLimits }), Deadlines.layer)
 
@@ -20,8 +19,9 @@ describe("the embedded driver", () => {
       })
       for (const credential of [undefined, "sk-anything", token]) {
         yield* embedded.verify(credential)
-        const outcome = yield* complete(embedded, request("!say hello", { credential: fixedToken(credential) }))
-        assert.deepInclude(outcome, { text: "hello", finish: "stop", failed: undefined })
+        const outcome = yield* complete(embedded, request("Hello", { credential: fixedToken(credential) }))
+        assert.deepInclude(outcome, { finish: "stop", failed: undefined })
+        assert.include(outcome.text, "You said: “Hello”")
       }
     }))
 
@@ -50,36 +50,16 @@ describe("the embedded driver", () => {
       assert.lengthOf(yield* embedded.capabilities.sessions.list("other", 10), 1)
     }))
 
-  it.effect("resumes a connection that breaks, and continues at the output limit", () =>
+  it.effect("takes no script from a prompt", () =>
     Effect.gen(function*() {
-      const embedded = yield* driver
-      const broken = yield* complete(embedded, request("!say one two three\n!fault reset-mid-stream after=2"))
-      assert.deepInclude(broken, { text: "one two three", finish: "stop" })
-      const cut = yield* complete(embedded, request("!say one two three four five\n!cut 2 none"))
-      assert.deepInclude(cut, { text: "one two three four five", finish: "stop" })
-      const reset = yield* complete(embedded, request("!fault reset-before-headers"))
-      assert.strictEqual(reset.failure?.kind, "transport")
+      const { text } = yield* complete(yield* driver, request("!say hello\n!fault trouble"))
+      assert.include(text, "You said: “!say hello !fault trouble”")
     }))
 
-  it.effect("paces its events by the clock", () =>
+  it.effect("searches for the models that do", () =>
     Effect.gen(function*() {
-      const embedded = yield* driver
-      const seen: Array<string> = []
-      const running = yield* start(embedded, { ...request(""), model: chat, conversation: ask("!pace 1s\n!count 3") })
-        .pipe(
-          Effect.flatMap(({ events }) =>
-            Stream.runForEach(events, (event) =>
-              Effect.sync(() => {
-                if (event._tag === "UpstreamText") seen.push(event.text)
-              }))
-          ),
-          Effect.scoped,
-          Effect.forkChild
-        )
-      for (const expected of [[], ["1"], ["1", " 2"], ["1", " 2", " 3"]]) {
-        assert.deepStrictEqual(seen, expected)
-        yield* TestClock.adjust("1 second")
-      }
-      yield* Fiber.join(running)
+      const model = { id: "upstream-search", reasoning: false, search: true }
+      const { text } = yield* complete(yield* driver, request("cats", { model }))
+      assert.include(text, "I looked for “cats” and found three pages")
     }))
 })

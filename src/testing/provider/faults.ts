@@ -1,11 +1,12 @@
 /**
- * Faults of the embedded upstream: what each name does, and the options that a script may give it.
+ * Faults of the scripted provider: what each name does, and the options that a script may give it.
  *
  * A fault acts at one of four places: it answers in place of the call (`answer`), spoils how a right reply is delivered
  * (`deliver`), changes the content of the reply (`reply`), or changes its event stream (`stream`).
  */
-import { Hang, Reset, type Steps, Wait } from "./Call.ts"
-import { type CallName, plainReply, refused, turnedAway } from "./calls.ts"
+import type { CallName } from "../../contracts/session/readRequest.ts"
+import { refused, turnedAway } from "../../contracts/session/writeReply.ts"
+import { Hang, Reset, type Steps, stepsOf, Wait } from "./Call.ts"
 import type { FaultSpec, Piece, Reply, ScriptedFault } from "./Reply.ts"
 import { readCount, readPairs, readWord } from "./scriptValues.ts"
 import { streamFaults } from "./streamFaults.ts"
@@ -32,22 +33,22 @@ const page = "<!doctype html>\n<html><head><title>Bad gateway</title></head>" +
 const turnAway = (about: string, code: number, message: string): GivenRow => ({
   about,
   answer: (fault) =>
-    turnedAway(
+    stepsOf(turnedAway(
       fault.code ?? code,
       fault.message ?? message,
       fault.status ?? 200,
       fault.retryAfter === undefined ? {} : { "retry-after": String(fault.retryAfter) }
-    )
+    ))
 })
 
 const refuse = (about: string, bizCode: number, message: string): GivenRow => ({
   about,
-  answer: (fault) => refused(fault.bizCode ?? bizCode, fault.message ?? message, fault.status ?? 200)
+  answer: (fault) => stepsOf(refused(fault.bizCode ?? bizCode, fault.message ?? message, fault.status ?? 200))
 })
 
 const body = (about: string, contentType: string, text: string, status = 200): GivenRow => ({
   about,
-  answer: (fault) => plainReply(fault.status ?? status, contentType, text)
+  answer: (fault) => stepsOf({ status: fault.status ?? status, headers: { "content-type": contentType }, body: text })
 })
 
 /** The longest line that a script may ask for. */
@@ -83,7 +84,7 @@ const rows = {
   ),
   "no-data": {
     about: "an envelope with `code` 0 and `data` null",
-    answer: (fault) => turnedAway(0, "", fault.status ?? 200)
+    answer: (fault) => stepsOf(turnedAway(0, "", fault.status ?? 200))
   },
   "not-a-stream": body(
     "an accepting envelope in place of a stream",

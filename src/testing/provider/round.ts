@@ -1,9 +1,10 @@
 /**
  * One round of a reply as events: the first stream, or a continued one. Its token counts come from the gateway's estimator.
  */
+import { closed, type JsonObject, type MessageIds, readyOf, unfinished } from "../../contracts/session/writeReply.ts"
 import { estimateTokens } from "../../domain/estimateTokens.ts"
 import type { Steps } from "./Call.ts"
-import { type Fields, FragmentDocument, Patches, StringDocument } from "./documents.ts"
+import { FragmentDocument, Patches, StringDocument } from "./documents.ts"
 import { streamWith } from "./faults.ts"
 import { type FaultSpec, nextCut, type Reply, type Restart } from "./Reply.ts"
 import { type Draft, type EventItem, plainWire, writeStream } from "./wire.ts"
@@ -25,16 +26,16 @@ const count = (reply: Reply, sent: number): Tokens => {
 }
 
 /** The token counts of a round that ends after `sent` pieces, as fields of `response`. */
-const usageAtEnd = (reply: Reply, sent: number): Fields => {
+const usageAtEnd = (reply: Reply, sent: number): JsonObject => {
   const usage = reply.usage
   switch (usage._tag) {
     case "None":
     case "Zero":
-      return []
+      return {}
     case "Given":
-      return [["token_usage", usage.value]]
+      return { token_usage: usage.value }
     case "Accumulated":
-      return [["accumulated_token_usage", usage.value]]
+      return { accumulated_token_usage: usage.value }
     case "Computed": {
       const tokens = count(reply, sent)
       const parts = {
@@ -45,36 +46,30 @@ const usageAtEnd = (reply: Reply, sent: number): Fields => {
       switch (usage.form) {
         case "accumulated":
         case "running":
-          return [["accumulated_token_usage", tokens.reply]]
+          return { accumulated_token_usage: tokens.reply }
         case "total":
-          return [["token_usage", tokens.reply]]
+          return { token_usage: tokens.reply }
         case "parts":
-          return [["token_usage", parts]]
+          return { token_usage: parts }
         case "both":
-          return [["token_usage", parts], ["accumulated_token_usage", tokens.reply + 1000]]
+          return { token_usage: parts, accumulated_token_usage: tokens.reply + 1000 }
       }
     }
   }
 }
 
 /** The token counts of a snapshot after `sent` pieces. */
-const usageInSnapshot = (reply: Reply, sent: number): Fields => {
-  if (reply.usage._tag === "None") return []
-  const counted = sent === 0 ? undefined : usageAtEnd(reply, sent).find(([name]) => name === "accumulated_token_usage")
-  return [counted ?? ["accumulated_token_usage", 0]]
+const usageInSnapshot = (reply: Reply, sent: number): JsonObject => {
+  if (reply.usage._tag === "None") return {}
+  const counted = sent === 0 ? undefined : usageAtEnd(reply, sent)["accumulated_token_usage"]
+  return { accumulated_token_usage: counted ?? 0 }
 }
 
-/** The token counts after each piece, for `!usage running`: a share of the total, so that every piece costs the same. */
-const runningUsage = (reply: Reply): (sent: number) => Fields => {
-  if (reply.usage._tag !== "Computed" || reply.usage.form !== "running") return () => []
+/** The token count after each piece, for `!usage running`: a share of the total, so that every piece costs the same. */
+const runningUsage = (reply: Reply): (sent: number) => number | undefined => {
+  if (reply.usage._tag !== "Computed" || reply.usage.form !== "running") return () => undefined
   const whole = count(reply, reply.pieces.length).reply
-  return (sent) => [["accumulated_token_usage", Math.round(whole * sent / reply.pieces.length)]]
-}
-
-/** The message ids of a turn. */
-export interface MessageIds {
-  readonly request: number
-  readonly response: number
+  return (sent) => Math.round(whole * sent / reply.pieces.length)
 }
 
 /** The part of a reply that a stream carries, and how the stream starts. */
@@ -91,27 +86,17 @@ export const draftRound = (reply: Reply, ids: MessageIds, round: Round): Draft =
   const running = runningUsage(reply)
   const cut = nextCut(reply, round.from)
   const end = cut ?? reply.pieces.length
-  for (let i = 0; i < round.from; i++) document.absorb(reply.pieces[i]!)
+  for (let i = 0; i < round.from; i++) document.add(reply.pieces[i]!)
 
   const snapshot = (wait: number) =>
-    patches.snapshot({
-      message_id: ids.response,
-      parent_id: ids.request,
-      role: "ASSISTANT",
-      status: "WIP",
-      thinking_enabled: reply.thinking,
-      ...(reply.search ? { search_enabled: true } : {}),
-      ...Object.fromEntries(usageInSnapshot(reply, round.from)),
-      ...(reply.search ? { search_status: null, search_results: [] } : {}),
-      ...document.body()
-    }, wait)
+    patches.snapshot(unfinished(ids, reply, usageInSnapshot(reply, round.from), document.body()), wait)
 
   let repeated: EventItem | undefined = undefined
   if (round.start === "snapshot") {
     snapshot(0)
     repeated = patches.items.pop()
   }
-  patches.named("ready", { request_message_id: ids.request, response_message_id: ids.response })
+  patches.named("ready", readyOf(ids))
   let next = round.from
   if (round.start !== "none") {
     let wait = 0
@@ -120,19 +105,25 @@ export const draftRound = (reply: Reply, ids: MessageIds, round: Round): Draft =
     } else if (next < end) {
       // The first piece comes with the snapshot, in continued streams too.
       const piece = reply.pieces[next++]!
-      document.absorb(piece)
+      document.add(piece)
       wait = piece.wait
       patches.sent = next
     }
     snapshot(wait)
   }
   for (; next < end; next++) {
-    document.grow(reply.pieces[next]!, patches)
-    document.set(running(patches.sent), patches)
+    const piece = reply.pieces[next]!
+    const added = document.add(piece)
+    for (const patch of added.slice(0, -1)) patches.write(patch)
+    patches.sent++
+    for (const patch of added.slice(-1)) patches.write(patch, piece.wait)
+    const tokens = running(patches.sent)
+    if (tokens !== undefined) patches.write(document.set("response/accumulated_token_usage", tokens))
   }
   const before = patches.items.length
-  document.finish(cut === undefined ? "FINISHED" : reply.cuts.status, usageAtEnd(reply, end), patches)
-  patches.named("close", { click_behavior: "none" })
+  const last = document.finish(cut === undefined ? "FINISHED" : reply.cuts.status, usageAtEnd(reply, end))
+  for (const patch of last) patches.write(patch)
+  patches.named("close", closed)
   return { items: patches.items, wire: plainWire, from: round.from, ending: patches.items[before]!, repeated }
 }
 

@@ -1,11 +1,13 @@
 /**
- * A reply of the embedded upstream before it becomes events: its pieces, and how they are sent. `ReplyBuilder` puts one
+ * A reply of the scripted provider before it becomes events: its pieces, and how they are sent. `ReplyBuilder` puts one
  * together.
  *
  * A piece is the content of one event; places within a reply (cuts, faults, progress) are counted in pieces.
  */
+import type { CallName } from "../../contracts/session/readRequest.ts"
+import type { Flags, Fragment } from "../../contracts/session/writeReply.ts"
 import type { Json } from "../../domain/json.ts"
-import type { CallName } from "./calls.ts"
+import { cutWords, searchParts } from "../../upstream/embedded/defaultAnswer.ts"
 
 /** A piece of reasoning or of reply text. */
 interface TextPiece {
@@ -113,13 +115,11 @@ type Chunking =
   | { readonly _tag: "Units"; readonly count: number }
   | { readonly _tag: "Whole" }
 
-const word = /\s*\S{1,12}|\s+$/gu
-
 /** Cuts `text` into pieces whose concatenation is `text`; the empty string has no pieces. */
 const cutText = (text: string, chunking: Chunking): ReadonlyArray<string> => {
   switch (chunking._tag) {
     case "Words":
-      return text.match(word) ?? []
+      return cutWords({ type: "RESPONSE", content: text }).map(({ content }) => String(content))
     case "Whole":
       return text === "" ? [] : [text]
     case "Characters":
@@ -142,19 +142,13 @@ export interface ReplySettings {
   readonly burst: number
 }
 
-/** What the caller asked for. */
-export interface ReplyFlags {
-  readonly thinking: boolean
-  readonly search: boolean
-}
-
 /** The bounds of a reply, which is rendered immediately in the gateway's own process. */
 const maxPieces = 200_000
 const maxCharacters = 32 * 1024 * 1024
 
 /** Scripts and default answers write to it, piece by piece. */
 export class ReplyBuilder {
-  readonly flags: ReplyFlags
+  readonly flags: Flags
   chunking: Chunking = { _tag: "Words" }
   shape: Reply["shape"] = "new"
   usage: UsageForm = { _tag: "Computed", form: "accumulated" }
@@ -168,7 +162,7 @@ export class ReplyBuilder {
   private characters = 0
   private silence = 0
 
-  constructor(flags: ReplyFlags, settings: ReplySettings) {
+  constructor(flags: Flags, settings: ReplySettings) {
     this.flags = flags
     this.pace = settings.pace
     this.burst = settings.burst
@@ -226,23 +220,19 @@ export class ReplyBuilder {
     this.push({ _tag: "Fragment", type, fields, wait: 0 })
   }
 
-  /**
-   * A search with `count` made-up results about `topic`, and the page that was opened. The addresses are reserved for
-   * examples. The older document has only a plain list of results.
-   */
-  search(query: string, topic: string, count: number): void {
-    const results = Array.from({ length: count }, (_, i): { readonly [key: string]: Json } => ({
-      url: `https://example.com/${i + 1}`,
-      title: `Result ${i + 1}`,
-      snippet: `What page ${i + 1} says about ${topic}.`,
-      cite_index: i + 1
-    }))
-    if (this.shape === "old") {
-      this.push({ _tag: "Set", path: "response/search_results", value: results, wait: 0 })
-      return
+  /** A part as it stands. The older document has only a plain list of search results. */
+  part({ type, ...fields }: Fragment): void {
+    if (type === "THINK") this.think(String(fields["content"]))
+    else if (type === "RESPONSE") this.say(String(fields["content"]))
+    else if (this.shape === "new") this.fragment(type, fields)
+    else if (type === "TOOL_SEARCH") {
+      this.push({ _tag: "Set", path: "response/search_results", value: fields["results"] ?? [], wait: 0 })
     }
-    this.fragment("TOOL_SEARCH", { queries: [{ query }], results })
-    if (results[0] !== undefined) this.fragment("TOOL_OPEN", { result: results[0] })
+  }
+
+  /** A search with `count` made-up results, and the page that was opened. */
+  search(count: number): void {
+    for (const part of searchParts("the question", "the question", count)) this.part(part)
   }
 
   /** Drops the pieces and keeps how the reply is sent. */

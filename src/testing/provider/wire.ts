@@ -2,6 +2,7 @@
  * The event stream of a reply, from events to lines and from lines to network chunks. Faults of the stream change its draft
  * before it is written.
  */
+import { streamHeaders } from "../../contracts/session/writeReply.ts"
 import { Chunk, Hang, Head, Reset, type Step, type Steps, Wait } from "./Call.ts"
 
 /** One event. `sent` is the number of reply pieces that have left with it. */
@@ -65,10 +66,7 @@ interface Speed {
 }
 
 /** The head of an event stream. */
-const streamHead: Head = Head(200, {
-  "content-type": "text/event-stream; charset=utf-8",
-  "cache-control": "no-cache"
-})
+const streamHead: Head = Head(200, streamHeaders)
 
 const text = (item: EventItem, wire: Wire): string => {
   const { lineEnd } = wire

@@ -3,13 +3,14 @@
  *
  * The other lines are the question. A script that says something is the answer; otherwise the question gets the default answer.
  */
+import type { Flags } from "../../contracts/session/writeReply.ts"
 import { type PromptTurn, readPrompt } from "../../contracts/session/writeRequest.ts"
 import { estimateTokens } from "../../domain/estimateTokens.ts"
 import type { Json } from "../../domain/json.ts"
+import { answerByDefault } from "../../upstream/embedded/defaultAnswer.ts"
 import { callForms, isCallForm, writeCall } from "./callForms.ts"
-import { answerByDefault } from "./defaultAnswer.ts"
 import { readFault } from "./faults.ts"
-import { type Reply, ReplyBuilder, type ReplyFlags, type ReplySettings, type Restart, type UsageForm } from "./Reply.ts"
+import { type Reply, ReplyBuilder, type ReplySettings, type Restart, type UsageForm } from "./Reply.ts"
 import { readCount, readJson, readMillis, readText, readWord } from "./scriptValues.ts"
 
 /** Events that one directive may write, at most. */
@@ -106,7 +107,7 @@ export const directives = {
     (rest, reply) => {
       const count = rest === "" ? 3 : readCount(rest, 100)
       if (count === undefined) return "a number up to 100"
-      reply.search("the question", "the question", count)
+      reply.search(count)
       return undefined
     }
   ),
@@ -120,11 +121,6 @@ export const directives = {
       reply.fragment(type, { content: typeof value === "string" ? value : value.join("") })
       return undefined
     }
-  ),
-  "replay": says(
-    "!replay NAME",
-    "The raw sample of that name, byte for byte; the embedded upstream of a gateway has those that its admin API saved.",
-    () => "the embedded upstream of a gateway, which keeps samples,"
   ),
   "chunk": sets(
     "!chunk N, N units, words, whole",
@@ -262,7 +258,7 @@ const runScript = (text: string, replies: number, prompt: string, reply: ReplyBu
 /** Every directive with its description. */
 export const scriptTable: ReadonlyArray<{ readonly syntax: string; readonly about: string }> = Object.values(directives)
 
-interface ReplyRequest extends ReplyFlags {
+interface ReplyRequest extends Flags {
   readonly prompt: string
   /** Turns of the same session before this one. */
   readonly earlier: ReadonlyArray<PromptTurn>
@@ -276,6 +272,6 @@ export const replyTo = (request: ReplyRequest, settings: ReplySettings, script?:
   const toolReplies = script === undefined ? turns.slice(lastUser + 1).filter((turn) => turn.role === "tool").length : 0
   const reply = new ReplyBuilder(request, settings)
   const ran = runScript(text, toolReplies, request.prompt, reply)
-  if (!ran.spoke) answerByDefault(ran.question, turns, reply)
+  if (!ran.spoke) { for (const part of answerByDefault(turns, request.search, ran.question)) reply.part(part) }
   return reply.build(estimateTokens(request.prompt))
 }

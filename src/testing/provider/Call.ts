@@ -1,9 +1,10 @@
 /**
- * One call that the embedded upstream answers: the steps of its reply, and the callbacks of the player that carries them out.
+ * One call that the scripted provider answers: the steps of its reply, and the callbacks of the player that carries them out.
  *
  * The answerer writes the steps; a socket or the in-process client plays them. After the last step the reply ends as HTTP
  * prescribes.
  */
+import type { Answer } from "../../contracts/session/writeReply.ts"
 
 /** The head of the HTTP reply. During the steps before it the caller still waits for headers. */
 export interface Head {
@@ -47,6 +48,13 @@ export const Chunk = (bytes: Uint8Array, sent: number): Chunk => ({ _tag: "Chunk
 export const Wait = (millis: number): Wait => ({ _tag: "Wait", millis })
 export const Hang: Hang = { _tag: "Hang" }
 export const Reset: Reset = { _tag: "Reset" }
+
+/** A whole answer that is not a stream. */
+export const stepsOf = ({ body, headers, status }: Answer): Steps => {
+  const bytes = Buffer.from(body)
+  const head = Head(status, { ...headers, "content-length": String(bytes.length) })
+  return bytes.length === 0 ? [head] : [head, Chunk(bytes, 0)]
+}
 
 /**
  * How a call ended. `finished`: the whole reply was sent; `aborted`: the caller left first; `broken`: the upstream broke the

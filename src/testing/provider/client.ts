@@ -1,5 +1,5 @@
 /**
- * The embedded upstream as an `HttpClient` without a socket.
+ * The scripted provider as an `HttpClient` without a socket.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -10,7 +10,7 @@ import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
-import type { Answerer } from "./Answerer.ts"
+import type { Provider } from "../Provider.ts"
 import type { Call, Head } from "./Call.ts"
 
 /** Chunks per pull: enough to be cheap, few enough to notice a reader that left. */
@@ -106,11 +106,11 @@ class Player {
   )
 }
 
-/** A client whose requests all go to `answerer`, whatever their host. Bodies are bytes or text. */
-export const makeClient = (answerer: Answerer): HttpClient.HttpClient =>
+/** A client whose requests all go to `provider`, whatever their host. Bodies are bytes or text. */
+export const makeClient = (provider: Provider): HttpClient.HttpClient =>
   HttpClient.make((request, url, signal) =>
     Effect.suspend(() => {
-      const call = answerer.handle({
+      const call = provider.handle({
         method: request.method,
         path: url.pathname,
         query: url.search.slice(1),
