@@ -46,6 +46,9 @@ class Fault extends Error {}
 
 class Lacking extends Error {}
 
+/** Milliseconds that the gateway waits for the first event of a server's reply, as its default says. */
+const longestFirst = 30_000
+
 const shorten = (text: string): string => text.length > 600 ? `${text.slice(0, 400)} … ${text.slice(-150)}` : text
 
 const show = (value: unknown): string => shorten(typeof value === "string" ? value : JSON.stringify(value))
@@ -201,6 +204,20 @@ export const checkServer = async (
     if (does) return
     holds(got === undefined || got.status < 500, "an error of the server", got)
     throw new Lacking(`${what}: ${own.error ?? shorten(own.raw)}`.slice(0, 300))
+  }
+
+  /** Whether the server, asked directly, begins its reply to a prompt as long as an agent's in the time that the gateway gives it. */
+  const readsLongPrompts = async (): Promise<boolean> => {
+    const serving = await server.serving("agent")
+    const key = server.key === undefined ? {} : { key: server.key }
+    const question: Question = { turns: [{ user: "word ".repeat(1_200) }], maxTokens: 5 }
+    const signal = AbortSignal.timeout(longestFirst)
+    try {
+      return (await ask({ ...serving, ...key, api: native, streamed: true, signal }, question)).status === 200
+    } catch (error) {
+      if (signal.aborted) return false
+      throw error
+    }
   }
 
   /** The server, asked directly, has been seen to go on after its client has left. */
@@ -554,6 +571,7 @@ export const checkServer = async (
 
   await testCase("agent", "chat", "an agent runs the command that the model calls for", async () => {
     const { output, ran } = await runAgent((await gatewayFor("agent")).url, businessKey, await name("agent"))
+    if (!ran && !(await readsLongPrompts())) throw new Lacking("it reads a prompt as long as an agent's too slowly")
     holds(ran, `the agent prints: ${shorten(output)}`)
   })
 
