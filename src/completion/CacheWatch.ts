@@ -23,7 +23,7 @@ import {
   threadOf
 } from "../domain/warmth.ts"
 import type { Driver } from "../upstream/Upstream.ts"
-import type { CompletionInput } from "./CompletionInput.ts"
+import type { ServedInput } from "./CompletionInput.ts"
 import { sessionKey } from "./conversationKey.ts"
 import { lifetimeIn } from "./stickiness.ts"
 
@@ -39,7 +39,7 @@ export interface CacheWatchOptions {
 }
 
 export class CacheWatch {
-  readonly #input: CompletionInput
+  readonly #input: ServedInput
   readonly #options: CacheWatchOptions
   readonly #sums: PromptSums
   readonly #session: string
@@ -54,7 +54,7 @@ export class CacheWatch {
   readonly #memory: TurnMemory | undefined
 
   private constructor(
-    input: CompletionInput,
+    input: ServedInput,
     options: CacheWatchOptions,
     memory: TurnMemory | undefined,
     sums: PromptSums
@@ -73,7 +73,7 @@ export class CacheWatch {
 
   /** Sums the prompt of a request. */
   static *of(
-    input: CompletionInput,
+    input: ServedInput,
     options: CacheWatchOptions,
     memory: TurnMemory | undefined
   ): Cooperative<CacheWatch> {

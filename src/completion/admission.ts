@@ -7,9 +7,9 @@ import type * as Scope from "effect/Scope"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route } from "../domain/routes.ts"
+import { directKey, embeddedKey } from "../domain/usageNames.ts"
 import { type Admitted, notCounted, type Reserved } from "../usage/Admission.ts"
 import type { AdmissionRequest, KeyLimits } from "../usage/KeyLimits.ts"
-import { directKey, embeddedKey } from "../usage/UsageEntry.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import { usedBy } from "./UsageRecorder.ts"
@@ -47,7 +47,7 @@ export const admitUncounted = (
   caller: Caller,
   { entered, followers, stats }: Request
 ): Effect.Effect<void, GatewayError, Scope.Scope> => {
-  followers.isCounted = false
+  followers.usage = undefined
   followers.recording?.setAside()
   return Effect.mapError(
     limits.admit({

@@ -14,9 +14,10 @@ import { AdminAuth } from "../admin/auth/AdminAuth.ts"
 import { Nodes } from "../admin/nodes/Nodes.ts"
 import { currentVersion } from "../admin/system/build.ts"
 import { layerSharedNotices } from "../cluster/store/noticeClaims.ts"
-import { Completion } from "../completion/Completion.ts"
+import { layerCompletion } from "../completion/makeCompletion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
 import { ConfigTransfer } from "../config/ConfigTransfer.ts"
 import { AccountEntries } from "../config/entries/AccountEntries.ts"
 import { Keys } from "../config/entries/Keys.ts"
@@ -25,7 +26,7 @@ import { Routes } from "../config/entries/Routes.ts"
 import { Tokens } from "../config/entries/Tokens.ts"
 import { UpstreamEntries } from "../config/entries/UpstreamEntries.ts"
 import { Webhooks } from "../config/entries/Webhooks.ts"
-import { layerBufferedBytes, layerLimits } from "../config/limits.ts"
+import { CurrentLimits, layerBufferedBytes } from "../config/limits.ts"
 import { layerNotices } from "../config/Notices.ts"
 import { Rehearsals } from "../http/Rehearsals.ts"
 import { WorkLimit } from "../http/WorkLimit.ts"
@@ -77,11 +78,14 @@ const layerConfigTasks = Layer.mergeAll(
   Webhooks.layer
 )
 
+/** The configured limits; a change applies from the next request on. */
+const layerLimits = Layer.effect(CurrentLimits, Effect.map(ConfigStore, (config) => () => config.now().limits))
+
 const servicesOver = <E, R, E2, R2>(
   upstreams: Layer.Layer<Upstreams, E, R>,
   state: Layer.Layer<GatewayState, E2, R2>
 ) =>
-  Layer.mergeAll(Completion.layer, Gauges.layer, layerReadModels).pipe(
+  Layer.mergeAll(layerCompletion, Gauges.layer, layerReadModels).pipe(
     Layer.provideMerge(
       Layer.mergeAll(Captures.layer, Requests.layer, AdminAuth.layer, Callers.layer, Rehearsals.layer).pipe(
         Layer.provide(CredentialThrottles.layer),

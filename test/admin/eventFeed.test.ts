@@ -11,8 +11,9 @@ import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { Role } from "../../src/config/schema.ts"
 import { Draining } from "../../src/http/Draining.ts"
-import { fixedUpstream, makeDriver } from "../../src/inProcess/driver.ts"
+import { fixedUpstream } from "../../src/inProcess/driver.ts"
 import { Requests } from "../../src/recordings/Requests.ts"
+import { makeDriver } from "../../src/upstream/makeDriver.ts"
 import { transferJson } from "../support/configServices.ts"
 
 const source = { boot: "b00t", startedAt: 1_000, node: () => undefined }

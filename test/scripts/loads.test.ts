@@ -29,12 +29,13 @@ const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, f
     110,
     14_000
   ],
-  "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "server", "usage"], 96, 12_000],
+  "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "http", "server"], 96, 12_000],
   "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_000],
-  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 740, 101_000],
+  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 747, 101_000],
   "src/pool.ts": [["domain", "placement"], 15, 2_700],
   "src/sieve.ts": [["domain", "sieve"], 42, 6_000],
-  "src/testing.ts": [[...gateway, "testing"].toSorted(), 742, 102_000],
+  "src/styles.ts": [["completion", "config", "contracts", "domain", "http", "sieve", "styles"], 220, 26_000],
+  "src/testing.ts": [[...gateway, "testing"].toSorted(), 749, 102_000],
   "src/transducer.ts": [["domain"], 8, 800]
 }
 

@@ -12,6 +12,7 @@ import { admitUncounted } from "../../completion/admission.ts"
 import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
 import { responseId, responseSeed } from "../../contracts/responses/ids.ts"
 import type { Item } from "../../contracts/responses/items.ts"
 import { responseInfo } from "../../contracts/responses/responseText.ts"
@@ -29,7 +30,7 @@ import { CurrentCaller } from "../../http/RequestContext.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder, type Opening, type RunningRequest } from "../shared/responder.ts"
+import { makeResponder, type Opening, type RunningRequest } from "../shared/responder.ts"
 import { ResponsesGroup } from "./Api.ts"
 import { keptTexts } from "./compaction/compactedItems.ts"
 import { compactedResponse, continuing } from "./compaction/compactedResponse.ts"
@@ -67,6 +68,7 @@ export const ResponsesHandlers = groupRoutes(
   ResponsesGroup,
   Effect.gen(function*() {
     const responder = yield* makeResponder
+    const config = yield* ConfigStore
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
     const connect = yield* makeConnect
@@ -95,17 +97,17 @@ export const ResponsesHandlers = groupRoutes(
 
     const optionsOf = (
       { bodyVendorFields, sent }: ReadRequest<ResponseRequest>,
-      { config }: RunningRequest,
+      { limits }: RunningRequest,
       model: Route,
       { headers }: HttpServerRequest.HttpServerRequest,
       stored: DecodeOptions["stored"]
     ): DecodeOptions => ({
       bodyVendorFields,
-      wideInput: config.compat.wide_input_strict_output,
+      wideInput: config.now().compat.wide_input_strict_output,
       sent: responder.passesWhole(model, "responses") ? sent : undefined,
       betas: betasOf(headers["openai-beta"]),
       stored,
-      limits: config.limits,
+      limits,
       readSummary,
       isWarmUp: false,
       serverCompacts: false,
@@ -116,7 +118,7 @@ export const ResponsesHandlers = groupRoutes(
       countTokens: Effect.fnUntraced(function*({ endpoint, request }) {
         const sent = yield* readCountRequest(request)
         const current = yield* responder.currentRequest
-        const model = yield* responder.modelBy(current, () => findModel(current, sent.body.model))
+        const model = yield* responder.findModel(current, sent.body.model)
         const { caller, stats } = current
         const stored = yield* referenced(caller.owner, sent.body)
         const { conversation, ignored, taken } = yield* Effect.fromResult(
@@ -137,7 +139,7 @@ export const ResponsesHandlers = groupRoutes(
         const current = yield* responder.currentRequest
         const { caller, stats } = current
         const stream = stats.stream = body.stream === true
-        const model = yield* responder.modelBy(current, () => findModel(current, body.model))
+        const model = yield* responder.findModel(current, body.model)
         const known = yield* referenced(caller.owner, body, turn)
         const compactor = sent.sent === undefined ? undefined : responder.compactor(current, model)
         const options = {
@@ -266,7 +268,7 @@ export const ResponsesHandlers = groupRoutes(
         if (body.stream === true) return yield* invalidRequest("stream: a compaction is sent whole", "stream")
         const current = yield* responder.currentRequest
         const { caller, created, stats } = current
-        const model = yield* responder.modelBy(current, () => findModel(current, body.model))
+        const model = yield* responder.findModel(current, body.model)
         const known = yield* referenced(caller.owner, body)
         const decoded = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))
