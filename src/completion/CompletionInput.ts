@@ -35,6 +35,9 @@ export interface ServedInput extends CompletionInput {
   readonly refusal: GatewayError | undefined
 }
 
+/** The limit of output of a summary that the gateway asks for, in tokens. */
+export const mostSummaryTokens = 8_192
+
 /** What a reply is made for. */
 export type Asked = Pick<ServedInput, "conversation" | "shorter">
 

@@ -38,10 +38,7 @@ export const enterRequest = (
       })
       : Effect.undefined)
 
-/**
- * Refuses a request of a key whose limits are used up. It reaches no server and counts for no limit, and is no reason for a record to push
- * out others.
- */
+/** Refuses a request that asks for nothing yet, of a key whose limits are used up (`Entrance.look`). */
 export const admitUncounted = (
   limits: KeyLimits["Service"],
   caller: Caller,

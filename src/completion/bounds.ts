@@ -14,12 +14,9 @@ import { isWholeFor, type VendorFields } from "../domain/VendorFields.ts"
 import { reminder } from "../sieve/declaration.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import type { Bound } from "../usage/keyRules.ts"
-import type { ServedInput } from "./CompletionInput.ts"
+import { mostSummaryTokens, type ServedInput } from "./CompletionInput.ts"
 import { asksTwice } from "./toolPolicy.ts"
 import { limitField } from "./unsentFields.ts"
-
-/** The limit of output of a summary that the gateway asks for, in tokens. */
-export const mostSummaryTokens = 8_192
 
 /** The caller's limit of output. Servers that get two heed either. */
 const limitOf = ({ sampling: { maxCompletionTokens, maxTokens } }: Conversation): number | undefined =>

@@ -26,6 +26,11 @@ export class Entrance extends Context.Service<Entrance, {
     request: Request,
     policy: EndpointPolicy
   ) => Effect.Effect<Entered, GatewayError, Scope.Scope>
+  /**
+   * Refuses a request that asks for nothing yet, of a caller whose limits are used up. It reaches no server and counts for no limit, and is no
+   * reason for a record to push out others.
+   */
+  readonly look: (entered: Entered) => Effect.Effect<void, GatewayError, Scope.Scope>
 }>()("model-gateway/http/Entrance") {
   /**
    * Callers as an app knows them. `ownerOf` gets the credential of a request, from any header in which an SDK sends it, and returns the name
@@ -40,12 +45,14 @@ export class Entrance extends Context.Service<Entrance, {
         return credential === undefined
           ? Effect.fail(missingCredential)
           : Effect.map(ownerOf(credential, source), (owner) => ({ caller: named(owner), request }))
-      }
+      },
+      look: () => Effect.void
     })
 
   /** Anyone may call, without a credential. */
   static readonly layerOpen: Layer.Layer<Entrance> = Layer.succeed(Entrance, {
-    enter: (_, request) => Effect.succeed({ caller: anyone, request })
+    enter: (_, request) => Effect.succeed({ caller: anyone, request }),
+    look: () => Effect.void
   })
 }
 

@@ -50,6 +50,10 @@ export interface Serving {
   readonly readAgain: Effect.Effect<void>
   /** Milliseconds for which a client may leave its reply unread. */
   readonly patience: () => number
+  /** The client's address, by which WebSocket connections of callers without a key are counted; `undefined` where none are opened. */
+  readonly socketAddress: (source: HttpServerRequest.HttpServerRequest) => string | undefined
+  /** The Responses API accepts both `input` and `messages`. */
+  readonly wideInput: () => boolean
 }
 
 const oneModel = (id: string): Route => {
@@ -75,7 +79,9 @@ const anyModel: Serving = {
   visible: Effect.succeed(everything),
   find: oneModel,
   readAgain: Effect.void,
-  patience: () => 120_000
+  patience: () => 120_000,
+  socketAddress: () => undefined,
+  wideInput: () => true
 }
 
 /** What the styles serve; by default every name, and lists are empty. A client may leave its reply unread for two minutes. */

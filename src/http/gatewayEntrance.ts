@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import { Callers } from "../accounts/Callers.ts"
-import { enterRequest, keyOf } from "../completion/admission.ts"
+import { admitUncounted, enterRequest, keyOf } from "../completion/admission.ts"
 import { rehearsalHeader } from "../completion/Rehearsal.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
@@ -43,6 +43,7 @@ export const layerEntrance: Layer.Layer<Entrance, never, Callers | ConfigStore |
       ]),
       ([callers, config, recorder, limits, requests, rehearsals]) =>
         Entrance.of({
+          look: ({ caller, request }) => admitUncounted(limits, caller, request),
           enter: (source, request, { unrecorded }) => {
             const { followers, stats } = request
             if (unrecorded !== true) followers.usage = recorder

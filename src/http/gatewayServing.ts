@@ -9,6 +9,7 @@ import { routeNotFound } from "../domain/routeNotFound.ts"
 import { resolveRoute } from "../domain/routes.ts"
 import { ServerFindings } from "../upstream/ServerFindings.ts"
 import { type KeyLimits, modelsOfKey } from "../usage/KeyLimits.ts"
+import { clientAddress } from "./clientAddress.ts"
 import { CurrentServing } from "./Serving.ts"
 import { visibleModels } from "./visibleModels.ts"
 
@@ -27,7 +28,12 @@ export const layerServing: Layer.Layer<never, never, Callers | ConfigStore | Key
           routeNotFound(current.route_table, modelsOfKey(current, key), requested)
       },
       readAgain,
-      patience: () => config.now().request_timeouts.client * 1000
+      patience: () => config.now().request_timeouts.client * 1000,
+      socketAddress: (source) => {
+        const { server } = config.now()
+        return server.websockets ? clientAddress(source, server) : undefined
+      },
+      wideInput: () => config.now().compat.wide_input_strict_output
     }
   })
 )

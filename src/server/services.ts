@@ -33,7 +33,9 @@ import { WorkLimit } from "../http/WorkLimit.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { Requests } from "../recordings/Requests.ts"
 import { SampleFolder } from "../recordings/SampleFolder.ts"
-import { ResponsesStore } from "../styles/responses/store/ResponsesStore.ts"
+import { layerResponses } from "../styles/responses/store/memoryResponses.ts"
+import type { ResponsesStore } from "../styles/responses/store/ResponsesStore.ts"
+import { layerSharedCalls, layerSharedResponses } from "../styles/responses/store/sharedResponses.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { layerReadModels } from "../upstream/readModels.ts"
 import { layerSharedRefusals } from "../upstream/sharedRefusals.ts"
@@ -51,7 +53,7 @@ export type GatewayState = Accounts | UpstreamActivity | AdminSecrets | Response
 /** State of one process. */
 export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.provideMerge(Accounts.layer),
-  Layer.merge(ResponsesStore.layer),
+  Layer.merge(layerResponses),
   Layer.merge(AdminSecrets.layer),
   Layer.merge(KeyLimits.layer)
 )
@@ -59,7 +61,7 @@ export const InProcessState = Nodes.layer(currentVersion).pipe(
 /** State shared by the nodes of a cluster. Needs a `Store` and the shared configuration (`ConfigStore.layerShared`). */
 export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.provideMerge(Accounts.layerShared),
-  Layer.merge(Layer.provideMerge(ResponsesStore.layerSharedCalls, ResponsesStore.layerShared)),
+  Layer.merge(Layer.provideMerge(layerSharedCalls, layerSharedResponses)),
   Layer.merge(AdminSecrets.layerShared),
   Layer.merge(KeyLimits.layerShared),
   Layer.merge(layerSharedNotices),

@@ -21,7 +21,10 @@ import {
   generate,
   messages,
   repliesOf,
+  responses,
+  ResponsesStore,
   servingModels,
+  type StoredResponse,
   TextDelta,
   UpstreamFailure,
   UpstreamFinish,
@@ -231,6 +234,41 @@ describe("a style alone", () => {
       const error = yield* errorOf(completions.create(ask("away")))
       assert.strictEqual(error.status, 503)
       assert.strictEqual(error.code, "upstream_error")
+    }).pipe(Effect.scoped))
+
+  it.live("serves Responses, and keeps them where the app stores them", () =>
+    Effect.gen(function*() {
+      const { url } = yield* serve(responses.handlers)
+      const client = clientOf(url)
+      const asked = { model: "small", input: "Hello" }
+      const whole = yield* Effect.promise(() => client.responses.create(asked))
+      assert.strictEqual(whole.output_text, "1 turn, two words")
+      const stream = yield* Effect.promise(() => client.responses.create({ ...asked, stream: true }))
+      const events = yield* Stream.runCollect(Stream.fromAsyncIterable(stream, (cause) => cause))
+      assert.strictEqual(events.at(-1)?.type, "response.completed")
+      const unknown = yield* errorOf(client.responses.create({ ...asked, previous_response_id: whole.id }))
+      assert.strictEqual(unknown.code, "previous_response_not_found")
+      const compacting = yield* errorOf(client.responses.compact(asked))
+      assert.strictEqual(compacting.status, 400)
+      const opening = yield* Effect.promise(() => fetch(`${url}/v1/responses`))
+      assert.strictEqual(opening.status, 426)
+
+      const stored = new Map<string, StoredResponse>()
+      const put = (response: StoredResponse) => stored.set(response.id, response)
+      const store = Layer.succeed(ResponsesStore, {
+        get: (_, id) => Effect.sync(() => stored.get(id)),
+        put: (_, response) => Effect.sync(() => put(response)),
+        openUnsafe: (_, response) => ({
+          finalizeUnsafe: (body) => put({ ...response, body }),
+          written: () => undefined
+        }),
+        remove: (_, id) => Effect.sync(() => stored.delete(id)),
+        held: Effect.sync(() => ({ count: stored.size, bytes: 0 }))
+      })
+      const keeping = clientOf((yield* serve(Layer.provide(Layer.fresh(responses.handlers), store))).url)
+      const first = yield* Effect.promise(() => keeping.responses.create(asked))
+      const next = yield* Effect.promise(() => keeping.responses.create({ ...asked, previous_response_id: first.id }))
+      assert.strictEqual(next.output_text, "3 turn, two words")
     }).pipe(Effect.scoped))
 
   it.live("has no embeddings unless the app makes them", () =>

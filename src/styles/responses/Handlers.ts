@@ -8,11 +8,9 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { admitUncounted } from "../../completion/admission.ts"
 import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
-import { ConfigStore } from "../../config/ConfigStore.ts"
 import { responseId, responseSeed } from "../../contracts/responses/ids.ts"
 import type { Item } from "../../contracts/responses/items.ts"
 import { responseInfo } from "../../contracts/responses/responseText.ts"
@@ -23,12 +21,13 @@ import type { Maker } from "../../domain/makers.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import type { Route } from "../../domain/routes.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
+import { Entrance } from "../../http/Entrance.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { holdPrompt, type ReadRequest, withRest } from "../../http/jsonBody.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
+import { CurrentServing } from "../../http/Serving.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
-import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
 import { makeResponder, type Opening, type RunningRequest } from "../shared/responder.ts"
 import { ResponsesGroup } from "./Api.ts"
@@ -68,11 +67,11 @@ export const ResponsesHandlers = groupRoutes(
   ResponsesGroup,
   Effect.gen(function*() {
     const responder = yield* makeResponder
-    const config = yield* ConfigStore
+    const { wideInput } = yield* CurrentServing
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
     const connect = yield* makeConnect
-    const keyLimits = yield* KeyLimits
+    const { look } = yield* Entrance
     const { askedFor, byEndpoint, readSummary } = yield* makeCompactions
 
     const find = Effect.fnUntraced(function*(id: string) {
@@ -103,7 +102,7 @@ export const ResponsesHandlers = groupRoutes(
       stored: DecodeOptions["stored"]
     ): DecodeOptions => ({
       bodyVendorFields,
-      wideInput: config.now().compat.wide_input_strict_output,
+      wideInput: wideInput(),
       sent: responder.passesWhole(model, "responses") ? sent : undefined,
       betas: betasOf(headers["openai-beta"]),
       stored,
@@ -205,7 +204,7 @@ export const ResponsesHandlers = groupRoutes(
         }
 
         if (turn?.generates === false) {
-          yield* admitUncounted(keyLimits, caller, current.request)
+          yield* look(current)
           const body = emptyText(info, Math.floor(now() / 1000))
           finish(body, id)
           if (keep) yield* store.put(caller.owner, { id, body, items, itemsSize }, share)

@@ -18,7 +18,7 @@ import { layerEntrance } from "../../../src/http/gatewayEntrance.ts"
 import { layerServing } from "../../../src/http/gatewayServing.ts"
 import { WorkLimit } from "../../../src/http/WorkLimit.ts"
 import { ResponsesHandlers } from "../../../src/styles/responses/Handlers.ts"
-import { ResponsesStore } from "../../../src/styles/responses/store/ResponsesStore.ts"
+import { layerResponses } from "../../../src/styles/responses/store/memoryResponses.ts"
 import { ServerFindings } from "../../../src/upstream/ServerFindings.ts"
 import { parseFrames } from "../../support/sse.ts"
 import { usageInMemory } from "../../support/usage.ts"
@@ -43,7 +43,7 @@ const serve = Effect.fnUntraced(function*(open: Open) {
         WorkLimit.layer,
         usageInMemory,
         Layer.mock(ServerFindings)({ now: () => [], readAgain: Effect.void }),
-        ResponsesStore.layer,
+        layerResponses,
         Layer.succeed(Completion, completionBy(open))
       ]),
       Layer.provide(ConfigStore.layerJson({ keys: ["key"] })),

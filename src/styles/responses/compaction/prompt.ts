@@ -1,8 +1,7 @@
 /**
  * The texts of a compaction, and the conversation that asks a model for a summary.
  */
-import { mostSummaryTokens } from "../../../completion/bounds.ts"
-import type { Asked, CompletedReply } from "../../../completion/CompletionInput.ts"
+import { type Asked, type CompletedReply, mostSummaryTokens } from "../../../completion/CompletionInput.ts"
 import { type Conversation, type Part, Text } from "../../../domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import { replyOf, replyText } from "../../../domain/Reply.ts"
