@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import { Deadlines } from "./config/clock/Deadlines.ts"
 import { LastingEncryption } from "./config/LastingEncryption.ts"
 import { gatewayError } from "./domain/GatewayError.ts"
@@ -55,6 +56,20 @@ export type { OpenResponse, ResponsesStoreShape, StoredResponse } from "./styles
 export { CurrentEmbeddings, type Embeddings } from "./styles/shared/embeddings/Embeddings.ts"
 export type { GivenDriver } from "./upstream/makeDriver.ts"
 
+const nothingStored = ResponsesStore.of({
+  get: () => Effect.undefined,
+  put: () => Effect.void,
+  openUnsafe: () => ({ finalizeUnsafe: () => undefined, written: () => undefined }),
+  remove: () => Effect.succeed(false),
+  held: Effect.succeed({ count: 0, bytes: 0 })
+})
+
+/** The store of the app, if it has one. */
+const storedResponses = Layer.effect(
+  ResponsesStore,
+  Effect.map(Effect.serviceOption(ResponsesStore), Option.getOrElse(() => nothingStored))
+)
+
 const noCompactions = Layer.succeed(LastingEncryption, {
   seal: () => Effect.fail(gatewayError("invalid_request", "Conversations are not compacted here")),
   open: () => undefined
@@ -75,7 +90,7 @@ export const responses = {
     Effect.map(
       Effect.promise(() => import("./styles/responses/Handlers.ts")),
       ({ ResponsesHandlers }) =>
-        Layer.provide(ResponsesHandlers, Layer.mergeAll(ofProcess, ResponsesStore.layerOrNothing, noCompactions))
+        Layer.provide(ResponsesHandlers, Layer.mergeAll(ofProcess, storedResponses, noCompactions))
     )
   )
 }

@@ -5,6 +5,7 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Logger, Stream } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { HttpApi, OpenApi } from "effect/http-api"
 import { createServer } from "node:http"
 import OpenAI from "openai"
 import {
@@ -270,6 +271,19 @@ describe("a style alone", () => {
       const next = yield* Effect.promise(() => keeping.responses.create({ ...asked, previous_response_id: first.id }))
       assert.strictEqual(next.output_text, "3 turn, two words")
     }).pipe(Effect.scoped))
+
+  it("has its contract as a group of an HttpApi", () => {
+    const api = HttpApi.make("app").add(chat.group).add(responses.group).add(messages.group).add(generate.group).add(
+      embeddings.group
+    )
+    const { paths } = OpenApi.fromApi(api)
+    assert.includeMembers(Object.keys(paths), [
+      "/v1/chat/completions",
+      "/v1/responses",
+      "/v1/messages",
+      "/v1/embeddings"
+    ])
+  })
 
   it.live("has no embeddings unless the app makes them", () =>
     Effect.gen(function*() {

@@ -3,9 +3,7 @@
  * and `sharedResponses.ts` have the gateway's own.
  */
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
+import type * as Effect from "effect/Effect"
 import type { GatewayError } from "../../../domain/GatewayError.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { Maker } from "../../../domain/makers.ts"
@@ -60,21 +58,7 @@ export interface ResponsesStoreShape {
   readonly held: Effect.Effect<StoreLimits>
 }
 
-const nothingStored: ResponsesStoreShape = {
-  get: () => Effect.undefined,
-  put: () => Effect.void,
-  openUnsafe: () => ({ finalizeUnsafe: () => undefined, written: () => undefined }),
-  remove: () => Effect.succeed(false),
-  held: Effect.succeed({ count: 0, bytes: 0 })
-}
-
 /** The stored responses of all callers. */
 export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesStoreShape>()(
   "model-gateway/responses-store/ResponsesStore"
-) {
-  /** The store of the app, if it has one. Without it nothing is stored. */
-  static readonly layerOrNothing: Layer.Layer<ResponsesStore> = Layer.effect(
-    ResponsesStore,
-    Effect.map(Effect.serviceOption(ResponsesStore), Option.getOrElse(() => nothingStored))
-  )
-}
+) {}
