@@ -36,8 +36,8 @@ import {
 const usage = UsageReported({ promptTokens: 3, completionTokens: 2, reasoningTokens: 0, cachedTokens: 0 })
 const busy = gatewayError("upstream_rate_limited", "The app is busy", { retryAfter: 7 })
 
-/** The app. What it replies follows from the model that is asked for. `left` is done when a client has left it. */
-const appWith = (left: Deferred.Deferred<void>) =>
+/** The app. What it replies follows from the model that is asked for. A reply without an end says when it begins, and when its client has left. */
+const appWith = (begun: Deferred.Deferred<void>, left: Deferred.Deferred<void>) =>
   completionOf(({ conversation, model }) => {
     switch (model.id) {
       case "busy":
@@ -45,7 +45,8 @@ const appWith = (left: Deferred.Deferred<void>) =>
       case "breaks":
         return Stream.concat(Stream.make(TextDelta("One, ")), Stream.fail(busy))
       case "endless":
-        return Stream.concat(Stream.make(TextDelta("One, ")), Stream.never).pipe(
+        return Stream.fromEffect(Effect.as(Deferred.succeed(begun, undefined), TextDelta("One, "))).pipe(
+          Stream.concat(Stream.never),
           Stream.ensuring(Deferred.succeed(left, undefined))
         )
       case "empty":
@@ -64,20 +65,21 @@ const appWith = (left: Deferred.Deferred<void>) =>
     }
   })
 
-/** Serves a style until the scope closes. Returns its address, and when a client has left the app. */
+/** Serves a style until the scope closes. Returns its address, and when a reply without an end begins and is left. */
 const serve = Effect.fnUntraced(function*<A, E, R>(
   handlers: Layer.Layer<A, E, R>,
   entrance: Layer.Layer<Entrance> = Entrance.layerOpen,
   completion?: Layer.Layer<Completion>
 ) {
+  const begun = yield* Deferred.make<void>()
   const left = yield* Deferred.make<void>()
   const served = HttpRouter.serve(handlers, { disableLogger: true, disableListenLog: true }).pipe(
-    Layer.provide([completion ?? appWith(left), entrance]),
+    Layer.provide([completion ?? appWith(begun, left), entrance]),
     Layer.provide(Logger.layer([])),
     Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1" }))
   )
   const { address } = yield* Effect.provide(HttpServer.HttpServer, yield* Layer.build(served))
-  return { url: HttpServer.formatAddress(address), left: Deferred.await(left) }
+  return { url: HttpServer.formatAddress(address), begun: Deferred.await(begun), left: Deferred.await(left) }
 })
 
 const clientOf = (url: string, apiKey = "any") => new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 })
@@ -145,7 +147,18 @@ describe("a style alone", () => {
       }
     }).pipe(Effect.scoped))
 
-  it.live("leaves the app when its client leaves", () =>
+  it.live("leaves the app when the client of a whole reply leaves", () =>
+    Effect.gen(function*() {
+      const { begun, left, url } = yield* serve(chat.handlers)
+      const leaving = new AbortController()
+      const asking = clientOf(url).chat.completions.create(ask("endless"), { signal: leaving.signal })
+      yield* begun
+      leaving.abort()
+      yield* errorOf(asking)
+      yield* left
+    }).pipe(Effect.scoped))
+
+  it.live("leaves the app when the client of a stream leaves", () =>
     Effect.gen(function*() {
       const { left, url } = yield* serve(chat.handlers)
       const client = clientOf(url)
