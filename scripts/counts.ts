@@ -60,7 +60,7 @@ const otherWords: ReadonlyArray<readonly [name: string, means: string, files: Re
     "server/observability/requestMetrics.ts"
   ]],
   ["generate", "a field that asks for a new key", ["config/entries/Keys.ts"]],
-  ["embedded", "the key of requests from within the process", ["usage/UsageEntry.ts"]]
+  ["embedded", "the key of requests from within the process", ["domain/usageNames.ts"]]
 ]
 
 /** Keys of one object that make it a table by contract. */

@@ -273,7 +273,7 @@ const tables: Readonly<Record<string, () => string | Promise<string>>> = {
   "limits of contracts": limitsTable,
   "exports of index": exportTables("index", true),
   ...Object.fromEntries(
-    ["api", "console", "contracts", "pool", "sieve", "testing", "transducer"]
+    ["api", "console", "contracts", "pool", "sieve", "styles", "testing", "transducer"]
       .map((entry) => [`exports of ${entry}`, exportTables(entry)])
   ),
   ...vendorFields

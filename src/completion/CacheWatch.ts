@@ -21,7 +21,7 @@ import {
   type TextMeasure,
   threadOf
 } from "../domain/warmth.ts"
-import type { CompletionInput } from "./CompletionInput.ts"
+import type { ServedInput } from "./CompletionInput.ts"
 import { lifetimeIn, sessionKey } from "./stickiness.ts"
 
 const measure: TextMeasure = { sum: crc32, bytes: (text) => Buffer.byteLength(text) }
@@ -36,7 +36,7 @@ export interface CacheWatchOptions {
 }
 
 export class CacheWatch {
-  readonly #input: CompletionInput
+  readonly #input: ServedInput
   readonly #options: CacheWatchOptions
   readonly #sums: PromptSums
   readonly #session: string
@@ -51,7 +51,7 @@ export class CacheWatch {
   readonly #memory: TurnMemory | undefined
 
   private constructor(
-    input: CompletionInput,
+    input: ServedInput,
     options: CacheWatchOptions,
     memory: TurnMemory | undefined,
     sums: PromptSums
@@ -70,7 +70,7 @@ export class CacheWatch {
 
   /** Sums the prompt of a request. */
   static *of(
-    input: CompletionInput,
+    input: ServedInput,
     options: CacheWatchOptions,
     memory: TurnMemory | undefined
   ): Cooperative<CacheWatch> {

@@ -27,10 +27,11 @@ import { attemptOverdue, AttemptWork, progressEvery } from "./Attempt.ts"
 import { type AttemptSpan, attemptSpan } from "./attemptSpan.ts"
 import { boundsOf, mostOutput, withLimit } from "./bounds.ts"
 import { CacheWatch, type CacheWatchOptions } from "./CacheWatch.ts"
-import type { CompletionInput } from "./CompletionInput.ts"
+import { collectReply } from "./collectReply.ts"
+import type { ServedInput } from "./CompletionInput.ts"
 import { checkFirst, emptyReply } from "./firstBatch.ts"
 import { forgetIgnored, noteIgnored } from "./ignored.ts"
-import { collectReply, type OpenReply } from "./openReply.ts"
+import type { OpenReply } from "./openReply.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
 import type { ServerWords } from "./serverWords.ts"
@@ -62,7 +63,7 @@ interface CompletionAttemptOptions<A> {
 type Begun = Pick<OpenReply, "id" | "first" | "rest" | "isOver" | "isCacheReported">
 
 /** The windows of targets, in tokens. */
-const windowsOf = ({ config }: CompletionInput, targets: ReadonlyArray<Target>): Windows => {
+const windowsOf = ({ config }: ServedInput, targets: ReadonlyArray<Target>): Windows => {
   const catalogue = catalogueOf(config)
   return targets.map((target) => catalogue.ofTarget(target).context_window?.value)
 }
@@ -71,7 +72,7 @@ const windowsOf = ({ config }: CompletionInput, targets: ReadonlyArray<Target>):
  * Whether the windows of a route decide where a request goes, so that its tokens are estimated first: they differ, and the request may exceed
  * the smallest one. A token has at least one character.
  */
-export const choosesByWindow = (input: CompletionInput): boolean => {
+export const choosesByWindow = (input: ServedInput): boolean => {
   const { conversation, model: { targets }, request: { bodyChars } } = input
   const smallest = targets.length < 2 ? undefined : smallestOf(windowsOf(input, targets))
   if (smallest === undefined) return false
@@ -81,12 +82,12 @@ export const choosesByWindow = (input: CompletionInput): boolean => {
 
 /** The attempts of one completion. */
 export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
-  readonly caller: CompletionInput["caller"]
-  readonly request: CompletionInput["request"]
+  readonly caller: ServedInput["caller"]
+  readonly request: ServedInput["request"]
   override readonly sticky: Stickiness | undefined
   override readonly prefers: ReadonlyArray<Preference> | undefined
   override readonly memory: TurnMemory
-  readonly #input: CompletionInput
+  readonly #input: ServedInput
   readonly #options: CompletionAttemptOptions<A>
   #budget: RequestBudget | undefined
   /** The error by which the gateway refused to send the request to a target. */
@@ -101,7 +102,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
   /** The same for what it changed because of what the server refuses, or of what is known of the model. */
   #changed: ReadonlyArray<string> = []
 
-  constructor(input: CompletionInput, options: CompletionAttemptOptions<A>) {
+  constructor(input: ServedInput, options: CompletionAttemptOptions<A>) {
     super()
     this.#input = input
     this.#options = options
@@ -134,8 +135,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
   }
 
   refuse(driver: Driver, { model }: Target): GatewayError | undefined {
-    const { conversation } = this.#input
-    return this.#refusedBy(servingDriver(driver, model, conversation, this.#options.deadlines.now()), model)
+    return this.#refusedBy(servingDriver(driver, model, this.#input.conversation, this.#options.deadlines.now()), model)
   }
 
   /** Notes what the driver does not send. Returns the error if it cannot serve the request. */
@@ -284,7 +284,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
     budget.heard = undefined
     budget.statedQuota = undefined
     let produced = 0
-    const { caller: { owner }, config: { responses } } = input
+    const { caller: { owner }, config: { compat, responses } } = input
     const start = (given: Conversation) => {
       const { stats } = input.request
       budget.isEmpty = true
@@ -313,6 +313,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
         driver,
         leastCached,
         onChanged,
+        stripsMarkers: compat.strip_reference_markers,
         most: isBounded ? mostOutput(input, conversation, driver) : undefined
       }
       const starting = startReply(asked, lease, attempt)

@@ -17,10 +17,14 @@ export interface CompletionInput {
   readonly model: Route
   readonly conversation: Conversation
   readonly request: Request
-  /** The configuration when the request started; it holds for the whole request. */
-  readonly config: GatewayConfig
   /** The text of a streamed reply stays in memory until its end, for a last frame that repeats it. */
   readonly kept: boolean
+}
+
+/** A completion request while the gateway serves it. */
+export interface ServedInput extends CompletionInput {
+  /** The configuration when the completion started; it holds for the whole request. */
+  readonly config: GatewayConfig
   /** The conversation that is sent once more if the first one is too long for the model; `undefined` without a shorter one. */
   readonly shorter: (() => Conversation | undefined) | undefined
   /** The replies that it is made of; 1 unless given. */
@@ -31,8 +35,11 @@ export interface CompletionInput {
   readonly refusal: GatewayError | undefined
 }
 
+/** The limit of output of a summary that the gateway asks for, in tokens. */
+export const mostSummaryTokens = 8_192
+
 /** What a reply is made for. */
-export type Asked = Pick<CompletionInput, "conversation" | "shorter">
+export type Asked = Pick<ServedInput, "conversation" | "shorter">
 
 /** Makes the replies of one request, one after the other. They are one request for the limits of its key and for usage. */
 export interface Replies {

@@ -10,10 +10,10 @@ import type { ClientIdentity } from "../domain/clientIdentity.ts"
 import type { ErrorFamily } from "../domain/errorBody.ts"
 import type { OutputFields } from "../domain/outputFields.ts"
 import { monotonicMillis } from "../domain/time.ts"
+import { none } from "../domain/usageNames.ts"
 import type { RequestRecord } from "../recordings/RequestRecord.ts"
 import type { CallerHeaders } from "../upstream/Upstream.ts"
 import type { Reserved } from "../usage/Admission.ts"
-import { none } from "../usage/UsageEntry.ts"
 import type { Rehearsal } from "./Rehearsal.ts"
 import { makeRequestStats, type RequestStats } from "./RequestStats.ts"
 
@@ -21,10 +21,10 @@ import { makeRequestStats, type RequestStats } from "./RequestStats.ts"
 export interface RequestFollowers {
   /** The recording for operators; `undefined` while recordings are off. */
   recording: RequestRecord | undefined
+  /** Adds the request to the usage history; `undefined` for a request that is no use: of an endpoint without callers, or one that asks for nothing yet. */
+  usage: { readonly ended: (stats: RequestStats) => void } | undefined
   /** Finishes the request after its response body; run once. */
   ended: (() => Effect.Effect<void>) | undefined
-  /** False for a request that asks for nothing yet: it is not added to the usage history. */
-  isCounted: boolean
 }
 
 /** One request, from its arrival to the end of its reply. */
@@ -77,7 +77,7 @@ export const startRequest = (
     choosing: [],
     outputs: {},
     held,
-    followers: { recording: undefined, ended: undefined, isCounted: true },
+    followers: { recording: undefined, usage: undefined, ended: undefined },
     stats,
     errorFamily: undefined,
     callerHeaders: undefined,

@@ -12,10 +12,10 @@ import type { FailureCause } from "../domain/FailureCause.ts"
 import { type Fault, faultOf } from "../domain/fault.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
+import { directKey, none } from "../domain/usageNames.ts"
 import type { PromptCache } from "../domain/warmth.ts"
 import type { Amounts } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
-import { directKey, none } from "../usage/UsageEntry.ts"
 
 /** A model of an upstream that a request was sent to. */
 export interface AnsweringTarget {

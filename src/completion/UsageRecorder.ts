@@ -15,9 +15,10 @@ import { priceOf, type PriceTable } from "../domain/prices.ts"
 import type { Usage } from "../domain/ReplyEvent.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
+import { none } from "../domain/usageNames.ts"
 import type { Used } from "../usage/Admission.ts"
 import { RequestMinutes } from "../usage/RequestMinutes.ts"
-import { type CostElsewhere, none, type Outcome, type UsageEntry, type UsageTarget } from "../usage/UsageEntry.ts"
+import type { CostElsewhere, Outcome, UsageEntry, UsageTarget } from "../usage/UsageEntry.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
 import {
   addBilled,

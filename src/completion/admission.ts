@@ -7,9 +7,9 @@ import type * as Scope from "effect/Scope"
 import type { Caller } from "../accounts/Accounts.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route } from "../domain/routes.ts"
+import { directKey, embeddedKey } from "../domain/usageNames.ts"
 import { type Admitted, notCounted, type Reserved } from "../usage/Admission.ts"
 import type { AdmissionRequest, KeyLimits } from "../usage/KeyLimits.ts"
-import { directKey, embeddedKey } from "../usage/UsageEntry.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
 import { usedBy } from "./UsageRecorder.ts"
@@ -38,16 +38,13 @@ export const enterRequest = (
       })
       : Effect.undefined)
 
-/**
- * Refuses a request of a key whose limits are used up. It reaches no server and counts for no limit, and is no reason for a record to push
- * out others.
- */
+/** Refuses a request that asks for nothing yet, of a key whose limits are used up (`Entrance.look`). */
 export const admitUncounted = (
   limits: KeyLimits["Service"],
   caller: Caller,
   { entered, followers, stats }: Request
 ): Effect.Effect<void, GatewayError, Scope.Scope> => {
-  followers.isCounted = false
+  followers.usage = undefined
   followers.recording?.setAside()
   return Effect.mapError(
     limits.admit({

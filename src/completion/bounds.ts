@@ -14,12 +14,9 @@ import { isWholeFor, type VendorFields } from "../domain/VendorFields.ts"
 import { reminder } from "../sieve/declaration.ts"
 import { type Driver, servingDriver } from "../upstream/Upstream.ts"
 import type { Bound } from "../usage/keyRules.ts"
-import type { CompletionInput } from "./CompletionInput.ts"
+import { mostSummaryTokens, type ServedInput } from "./CompletionInput.ts"
 import { asksTwice } from "./toolPolicy.ts"
 import { limitField } from "./unsentFields.ts"
-
-/** The limit of output of a summary that the gateway asks for, in tokens. */
-export const mostSummaryTokens = 8_192
 
 /** The caller's limit of output. Servers that get two heed either. */
 const limitOf = ({ sampling: { maxCompletionTokens, maxTokens } }: Conversation): number | undefined =>
@@ -65,14 +62,14 @@ const sendsLimit = ({ contract, sends }: Driver, { model }: Target, conversation
 
 /** The tokens of output that a driver asks for at most, for a conversation with a limit. A request of several replies has a summary. */
 export const mostOutput = (
-  { replies = 1 }: Pick<CompletionInput, "replies">,
+  { replies = 1 }: Pick<ServedInput, "replies">,
   conversation: Conversation,
   { sends }: Pick<Driver, "sends">
 ): number => Math.max(limitOf(conversation) ?? 0, sends.leastOutput ?? 0, replies > 1 ? mostSummaryTokens : 0)
 
 /** The most that a completion uses at each target of a route that may serve it, or the error of one without a bound. `now`: monotonic milliseconds. */
 export const boundsOf = (
-  input: CompletionInput,
+  input: ServedInput,
   route: Pick<Route, "id" | "targets">,
   promptTokens: number,
   driverOf: (upstream: string) => Driver | undefined,

@@ -2,12 +2,11 @@
  * A reply that an attempt has started: as a stream, or whole. Its events update the request's stats. The attempt is closed as
  * soon as the reply is over, which releases the account.
  */
-import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Pull from "effect/Pull"
+import type * as Pull from "effect/Pull"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { Lease } from "../accounts/Accounts.ts"
@@ -16,8 +15,7 @@ import { classify } from "../domain/classifyUpstreamFailure.ts"
 import { plainContext } from "../domain/failureRules.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
-import { CallArguments, ReasoningDelta, type ReplyEvent, type ReplyExtra, TextDelta } from "../domain/ReplyEvent.ts"
-import { isBoundPlace } from "../domain/replyExtras.ts"
+import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { type ChunkPull, mapPull } from "../domain/stream/transduce.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { AttemptSpan } from "./attemptSpan.ts"
@@ -178,93 +176,4 @@ export const wholeOf = (reply: OpenReply): Effect.Effect<CompletedReply> => {
   noteEvents(first, reply)
   const whole = Effect.succeed({ id, driver, maker: storing(lease), events: first })
   return closeAttempt(reply, Exit.void, (wait) => wait === undefined ? whole : Effect.andThen(wait, whole))
-}
-
-type Piece = Extract<ReplyEvent, { readonly _tag: "TextDelta" | "ReasoningDelta" | "CallArguments" }>
-
-/** Fields that are content of their own. Other fields belong to the text that they come with. */
-const ownContent = ["images", "refusal"]
-
-const divides = ({ at, value }: ReplyExtra): boolean =>
-  at === "reasoning" || isBoundPlace(at) ||
-  (at === "message" && ownContent.some((name) => value[name] !== undefined))
-
-/** Joins consecutive pieces of the same kind, and of the same call, into one event. */
-class Joined {
-  readonly #events: Array<ReplyEvent> = []
-  #last: Piece | undefined
-  readonly #pieces: Array<string> = []
-
-  push(event: ReplyEvent): void {
-    switch (event._tag) {
-      case "TextDelta":
-      case "ReasoningDelta":
-        return this.#add(event, event.text)
-      case "CallArguments":
-        return this.#add(event, event.delta)
-      case "ReplyExtra":
-        if (divides(event)) this.#close()
-        // Of other events of the server, the item or the response says what they say.
-        if (event.at !== "event") this.#events.push(event)
-        return
-      default:
-        this.#close()
-        this.#events.push(event)
-    }
-  }
-
-  /** All events so far. */
-  all(): ReadonlyArray<ReplyEvent> {
-    this.#close()
-    return this.#events
-  }
-
-  #add(piece: Piece, text: string): void {
-    const last = this.#last
-    const goesOn = last !== undefined && last._tag === piece._tag &&
-      (piece._tag !== "CallArguments" || (last as typeof piece).index === piece.index)
-    if (!goesOn) {
-      this.#close()
-      this.#last = piece
-    }
-    this.#pieces.push(text)
-  }
-
-  #close(): void {
-    const last = this.#last
-    const pieces = this.#pieces
-    if (last === undefined) return
-    const text = pieces.length === 1 ? pieces[0]! : pieces.join("")
-    pieces.length = 0
-    this.#last = undefined
-    this.#events.push(
-      last._tag === "TextDelta"
-        ? TextDelta(text)
-        : last._tag === "ReasoningDelta"
-        ? ReasoningDelta(text)
-        : CallArguments(last.index, text)
-    )
-  }
-}
-
-/**
- * Collects the first events and all that follow. Consecutive pieces of text, reasoning and arguments become one event, so that
- * memory holds the reply's characters and not an object for each piece. `RequestBudget` bounds the reply.
- */
-export const collectReply = <E>(first: Batch, rest: ChunkPull<ReplyEvent, E>): Effect.Effect<Batch, E> => {
-  const joined = new Joined()
-  const whole = (): Effect.Effect<Batch> => {
-    const events = joined.all()
-    return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : Effect.die("A reply has no events")
-  }
-  const take = (batch: Batch): Effect.Effect<Batch, E> => {
-    for (const event of batch) joined.push(event)
-    return batch[batch.length - 1]!._tag === "Finish" ? whole() : step
-  }
-  const step: Effect.Effect<Batch, E> = Pull.matchEffect(rest, {
-    onSuccess: take,
-    onFailure: (cause: Cause.Cause<E>) => Effect.failCause(cause),
-    onDone: whole
-  })
-  return take(first)
 }

@@ -9,7 +9,6 @@ import * as Stream from "effect/Stream"
 import type { Caller, Lease } from "../accounts/Accounts.ts"
 import { isDirect } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
-import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { contractOfStyle } from "../contracts/contractOf.ts"
 import { contracts } from "../contracts/contracts.ts"
 import { clientNames } from "../contracts/shared/validHistory.ts"
@@ -30,7 +29,7 @@ import { reminder } from "../sieve/declaration.ts"
 import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
-import { askedBy, type Driver } from "../upstream/Upstream.ts"
+import { askedBy, type Credential, type Driver } from "../upstream/Upstream.ts"
 import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
 import { noteIgnored, replyPath } from "./ignored.ts"
 import type { Request } from "./Request.ts"
@@ -52,8 +51,8 @@ interface StartedReply {
 }
 
 interface ReplyInput {
-  /** The configuration when the request started. */
-  readonly config: GatewayConfig
+  /** Reference markers of searches are cut out of the text. */
+  readonly stripsMarkers: boolean
   readonly caller: Caller
   readonly model: Model
   readonly conversation: Conversation
@@ -71,8 +70,14 @@ interface ReplyInput {
   readonly onChanged: (paths: ReadonlyArray<string>) => void
 }
 
+/** What a reply needs of its lease. */
+export interface ReplyLease extends Pick<Lease, "account" | "upstream"> {
+  readonly credential: Credential
+  readonly registerSession: Lease["registerSession"] | undefined
+}
+
 /** The account of a lease, as what it makes is compared with. */
-export const makerOf = ({ account, upstream }: Lease): Maker => ({
+export const makerOf = ({ account, upstream }: Pick<Lease, "account" | "upstream">): Maker => ({
   upstream,
   account: account?.hash ?? "",
   organization: account?.organization()
@@ -155,10 +160,13 @@ class Writes {
 export type ReplyStarter = ReturnType<typeof replyStarter>
 
 /** Makes the function that starts a reply on a lease, within the scope that holds the upstream's connections. */
-export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls) => {
+export const replyStarter = (
+  captures: Pick<Captures["Service"], "recorder">,
+  sealed: Pick<SealedCalls, "isShared" | "keep" | "keepMaker">
+) => {
   const startTurn = (
-    { budget, caller, config, driver, isWhole, leastCached, model, most, onChanged, request }: ReplyInput,
-    lease: Lease,
+    { budget, caller, driver, isWhole, leastCached, model, most, onChanged, request, stripsMarkers }: ReplyInput,
+    lease: ReplyLease,
     conversation: Conversation,
     policy: PolicyMachine | undefined
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
@@ -205,7 +213,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
         const assembly = assembleReply({
           sieve: enabled ? sieve({ tools, callId }) : undefined,
           reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,
-          stripMarkers: model.search && config.compat.strip_reference_markers,
+          stripMarkers: model.search && stripsMarkers,
           stop: compileStopSequences(conversation.stop),
           singleCall,
           showReasoning: model.reasoning !== false,
@@ -252,7 +260,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
   /** One turn, and a second one with a reminder if the demanded call is missing and may be asked for again. */
   const startDemanding = (
     input: ReplyInput,
-    lease: Lease,
+    lease: ReplyLease,
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     const { conversation, driver } = input
@@ -291,7 +299,7 @@ export const replyStarter = (captures: Captures["Service"], sealed: SealedCalls)
 
   return (
     input: ReplyInput,
-    lease: Lease,
+    lease: ReplyLease,
     scope: Scope.Scope
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     const { conversation, driver } = input

@@ -8,7 +8,7 @@ import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import { cachingOf } from "../contracts/contractOf.ts"
 import { isServer } from "../contracts/drivers.ts"
 import type { Conversation, Part } from "../domain/Conversation.ts"
-import type { CompletionInput } from "./CompletionInput.ts"
+import type { ServedInput } from "./CompletionInput.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
 
 /** The characters of a text by which it is known, with its length. */
@@ -103,7 +103,7 @@ const pooledIn = ({ accounts }: GatewayConfig): ReadonlySet<string> => {
  * `undefined` where nothing is preferred, or there is nothing to choose from.
  */
 export const stickinessOf = (
-  { caller: { owner }, config, conversation, model: { options, targets }, request: { identity } }: CompletionInput
+  { caller: { owner }, config, conversation, model: { options, targets }, request: { identity } }: ServedInput
 ): Stickiness | undefined => {
   const sticky = options.sticky ?? config.runtime.sticky
   const lifetimeOf = (name: string): number => {
@@ -130,7 +130,7 @@ export const stickinessOf = (
 
 /** The account that stores the response which the conversation continues, then those that open the newest seal. */
 export const preferencesOf = (
-  { caller: { owner }, conversation, model }: CompletionInput,
+  { caller: { owner }, conversation, model }: ServedInput,
   sealed: SealedCalls
 ): ReadonlyArray<Preference> | undefined => {
   const prefersTarget = model.options.sticky !== false
@@ -144,7 +144,7 @@ export const preferencesOf = (
 
 /** What the turns of a conversation leave to each other, before the first attempt. */
 export const turnMemoryOf = (
-  { caller: { owner }, conversation, request: { identity } }: CompletionInput,
+  { caller: { owner }, conversation, request: { identity } }: ServedInput,
   sticky: Stickiness | undefined
 ): TurnMemory => ({
   key: () => sticky?.keys[0] ?? turnsKey(owner, identity, conversation),

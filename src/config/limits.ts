@@ -4,18 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { defaultLimits, type Limits } from "../domain/limits.ts"
-import { ConfigStore } from "./ConfigStore.ts"
 
 /** The current limits; the defaults without a configuration. */
 export const CurrentLimits = Context.Reference<() => Limits>("model-gateway/config/Limits", {
   defaultValue: () => () => defaultLimits
 })
-
-/** The configured limits; a change applies from the next request on. */
-export const layerLimits: Layer.Layer<never, never, ConfigStore> = Layer.effect(
-  CurrentLimits,
-  Effect.map(ConfigStore, (config) => () => config.now().limits)
-)
 
 /** The sum of bytes that requests hold in memory: bodies, prompts, whole replies, response buffers. */
 export interface BufferedBytes {

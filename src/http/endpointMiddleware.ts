@@ -1,5 +1,5 @@
 /**
- * The middleware of endpoints: authentication, the request's stats and span, and failures as responses in the family's shape.
+ * The middleware of endpoints: who calls, the request's stats and span, and failures as responses in the family's shape.
  *
  * Errors become responses here and not through the endpoints' error schemas, because a response also needs headers
  * (`Retry-After`, `x-should-retry`) and a defect needs a shape too. The schemas document the same bodies.
@@ -19,10 +19,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import type { unhandled } from "effect/Types"
-import { Callers } from "../accounts/Callers.ts"
-import { enterRequest, keyOf } from "../completion/admission.ts"
 import { ignoredHeader } from "../completion/ignored.ts"
-import { type Rehearsal, rehearsalHeader } from "../completion/Rehearsal.ts"
 import { type Request, startRequest } from "../completion/Request.ts"
 import {
   type AnsweringTarget,
@@ -31,27 +28,18 @@ import {
   type RequestStats,
   type RequestWatch
 } from "../completion/RequestStats.ts"
-import { UsageRecorder } from "../completion/UsageRecorder.ts"
-import { ConfigStore } from "../config/ConfigStore.ts"
-import { sha256Hex } from "../config/json.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import { answerer } from "../contracts/drivers.ts"
 import type { ErrorShape } from "../contracts/shared/errorShapes.ts"
-import { ClientIdentity } from "../domain/clientIdentity.ts"
 import { GatewayError, gatewayError, operatorMessage } from "../domain/GatewayError.ts"
 import { withoutKeyNames } from "../domain/limitHeaders.ts"
 import { monotonicMillis } from "../domain/time.ts"
-import { recordedHead, recordedHeaders } from "../recordings/redactRound.ts"
-import { Requests } from "../recordings/Requests.ts"
-import type { Reserved } from "../usage/Admission.ts"
-import { KeyLimits } from "../usage/KeyLimits.ts"
-import { rateLimitHeaders } from "../usage/rateLimits.ts"
-import { clientAddress } from "./clientAddress.ts"
 import type { EndpointPolicy } from "./EndpointPolicy.ts"
+import { Entrance } from "./Entrance.ts"
 import { schemaFault } from "./jsonBody.ts"
-import { Rehearsals, unknownRehearsal } from "./Rehearsals.ts"
+import { rateLimitHeaders } from "./rateLimitHeaders.ts"
 import { errorResponse } from "./reply.ts"
-import { credentialOf, CurrentCaller, CurrentRequest, gatewayKeyOf, missingCredential } from "./RequestContext.ts"
+import { CurrentCaller, CurrentRequest } from "./RequestContext.ts"
 
 const isGatewayError = (error: unknown): error is GatewayError => error instanceof GatewayError
 
@@ -152,9 +140,7 @@ const answered = (
     }
   }
   const complete = HttpServerResponse.setHeaders(response, headers)
-  // The chunks of a stream are recorded as they are sent.
-  const body = complete.body._tag === "Uint8Array" ? complete.body.body : undefined
-  followers.recording?.answered(complete.status, recordedHeaders(complete, id), body)
+  followers.recording?.responded(complete, id)
   return complete
 }
 
@@ -171,13 +157,12 @@ export const endRequest = ({ followers }: Request): Effect.Effect<void> => {
  */
 const ending = (
   { followers, held, stats }: Request,
-  recorder: UsageRecorder["Service"] | undefined,
   watch: RequestWatch,
   span: Tracer.Span | undefined,
   clock: Clock.Clock
 ) =>
 (): Effect.Effect<void> => {
-  if (followers.isCounted) recorder?.ended(stats)
+  followers.usage?.ended(stats)
   held.release()
   followers.recording?.ended()
   const observed = watch.ended(stats, span)
@@ -199,15 +184,13 @@ type Adds<R> = (context: Context.Context<never>) => Context.Context<R>
 
 /**
  * The middleware of every endpoint, one step before the handler and one after it: stats, span, end of the request, and failures
- * in the family's shape. `admit` authenticates the request and provides the handler's services.
+ * in the family's shape. `admit` says who calls and provides the handler's services.
  */
 const endpointMiddleware = <R>(
   policy: EndpointPolicy,
-  recorder: UsageRecorder["Service"] | undefined,
   admit: (
     source: HttpServerRequest.HttpServerRequest,
-    request: Request,
-    endpoint: HttpApiEndpoint.Top
+    request: Request
   ) => Effect.Effect<Adds<R | CurrentRequest>, GatewayError, Scope.Scope>
 ) =>
 <E, R2>(
@@ -238,11 +221,11 @@ const endpointMiddleware = <R>(
     const outer = Option.getOrUndefined(HttpTraceContext.fromHeaders(source.headers))
     const handled = (span: Tracer.Span | undefined) => {
       const parent = span ?? outer
-      request.followers.ended = ending(request, recorder, watch, span, clock)
+      request.followers.ended = ending(request, watch, span, clock)
       return Effect.matchCauseEffect(
         attempted(() =>
           Effect.flatMapEager(
-            admit(source, request, endpoint),
+            admit(source, request),
             (adds) =>
               Effect.updateContext(
                 httpEffect as Effect.Effect<HttpServerResponse.HttpServerResponse, E>,
@@ -275,94 +258,16 @@ const endpointMiddleware = <R>(
 export const publicMiddleware = (facts: EndpointPolicy) =>
   endpointMiddleware<never>(
     facts,
-    undefined,
     (_, request) => Effect.succeed((context) => Context.add(context, CurrentRequest, request))
   )
 
-/** Whether the body of a request is still to come. Node has read what came with its head by the next turn of the event loop. */
-const isArriving = ({ source }: HttpServerRequest.HttpServerRequest): Effect.Effect<boolean> =>
-  Effect.map(
-    Effect.yieldNow,
-    () => source instanceof globalThis.Request ? source.body !== null : Reflect.get(source, "complete") !== true
-  )
-
-/** Adds to the services of a request what it rehearses. */
-const rehearsing = (adds: Adds<CurrentCaller | CurrentRequest>, stats: RequestStats) => (rehearsal: Rehearsal) => {
-  stats.rehearsed = 0
-  return (context: Context.Context<never>) => {
-    const known = adds(context)
-    return Context.add(known, CurrentRequest, { ...Context.get(known, CurrentRequest), rehearsal })
-  }
-}
-
-/** Middleware of business endpoints: checks the business key, and counts the request for it, before the body is read. */
+/** Middleware of endpoints for callers, who are known before the body is read. */
 export const businessMiddleware = (facts: EndpointPolicy) =>
   Effect.map(
-    // An embedding application may leave recordings out.
-    Effect.all([
-      Callers,
-      ConfigStore,
-      UsageRecorder,
-      KeyLimits,
-      Effect.serviceOption(Requests),
-      Effect.serviceOption(Rehearsals)
-    ]),
-    ([callers, config, recorder, limits, requests, rehearsals]) =>
-      endpointMiddleware<CurrentCaller>(
-        facts,
-        facts.unrecorded === true ? undefined : recorder,
-        (source, request, endpoint) => {
-          const { followers, stats } = request
-          const token = credentialOf(source)
-          const target = source.headers["x-gateway-target-account"]?.trim()
-          if (token === undefined) return Effect.fail(missingCredential)
-          // The refusal of a disabled or expired key counts as a request of that key.
-          const identified = Effect.catchEager(
-            callers.identify(
-              token,
-              target === "" ? undefined : target,
-              clientAddress(source, config.now().server),
-              gatewayKeyOf(source)
-            ),
-            (error) => {
-              stats.key = callers.keyOf(token) ?? request.key
-              return Effect.fail(error)
-            }
-          )
-          return Effect.flatMapEager(identified, (known) => {
-            const key = keyOf(known)
-            stats.key = key
-            const { privacy } = config.now()
-            const identity = new ClientIdentity(source.headers, privacy.sessions, sha256Hex)
-            stats.identity = identity
-            const adds = (entered?: Reserved) => (context: Context.Context<never>) =>
-              Context.add(Context.add(context, CurrentCaller, known), CurrentRequest, {
-                ...request,
-                key,
-                identity,
-                entered
-              })
-            if (endpoint.method !== "POST") return Effect.succeed(adds())
-            if (requests._tag === "Some") {
-              followers.recording = requests.value.begin({
-                facts: stats,
-                key,
-                head: () => {
-                  const { upstreams } = config.now()
-                  const secret = [...upstreams.values()].flatMap(({ credential_header }) => credential_header ?? [])
-                  return recordedHead(source, privacy, secret)
-                },
-                secret: token
-              })
-            }
-            const admitted = limits.limitsRunning(key)
-              ? Effect.map(enterRequest(limits, key, stats, isArriving(source)), adds)
-              : Effect.succeed(adds())
-            const rehearsed = source.headers[rehearsalHeader]
-            if (rehearsed === undefined) return admitted
-            const taken = rehearsals._tag === "Some" ? rehearsals.value.take(rehearsed) : Effect.fail(unknownRehearsal)
-            return Effect.flatMap(admitted, (add) => Effect.map(taken, rehearsing(add, stats)))
-          })
-        }
-      )
+    Entrance,
+    ({ enter }) =>
+      endpointMiddleware<CurrentCaller>(facts, (source, running) =>
+        Effect.mapEager(enter(source, running, facts), ({ caller, request }) =>
+        (context: Context.Context<never>) =>
+          Context.add(Context.add(context, CurrentCaller, caller), CurrentRequest, request)))
   )

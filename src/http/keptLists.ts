@@ -5,9 +5,8 @@
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { createHash } from "node:crypto"
-import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import { jsonText } from "./reply.ts"
-import type { Visible } from "./visibleModels.ts"
+import type { ServedModels, Visible } from "./Serving.ts"
 
 /** A list as it is sent. */
 interface KeptText {
@@ -23,8 +22,8 @@ interface OfConfig {
   readonly ofKeys: WeakMap<object, Forms>
 }
 
-/** A list goes with its configuration, or with the rights of its key. */
-const kept = new WeakMap<GatewayConfig, OfConfig>()
+/** A list goes with the models of its configuration, or with the rights of its key. */
+const kept = new WeakMap<ServedModels, OfConfig>()
 
 const keep = (text: string): KeptText => ({
   text,
@@ -33,13 +32,13 @@ const keep = (text: string): KeptText => ({
 
 /** The text of a form, which `render` makes at its first use. Names of forms are a closed list, so each map is small. */
 export const keptText = (
-  config: GatewayConfig,
+  models: ServedModels,
   { allowed, hasKey }: Visible,
   form: string,
   render: () => string
 ): KeptText => {
-  let ofConfig = kept.get(config)
-  if (ofConfig === undefined) kept.set(config, ofConfig = { all: new Map(), ofKeys: new WeakMap() })
+  let ofConfig = kept.get(models)
+  if (ofConfig === undefined) kept.set(models, ofConfig = { all: new Map(), ofKeys: new WeakMap() })
   let forms = allowed === undefined ? ofConfig.all : ofConfig.ofKeys.get(allowed)
   if (forms === undefined) ofConfig.ofKeys.set(allowed!, forms = new Map())
   const name = `${hasKey ? "keyed" : "public"} ${form}`

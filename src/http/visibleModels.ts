@@ -5,21 +5,11 @@ import * as Effect from "effect/Effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { Callers } from "../accounts/Callers.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import type { AllowedRoutes } from "../domain/allowedRoutes.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
 import { clientAddress } from "./clientAddress.ts"
 import { credentialOf, gatewayKeyOf, missingCredential } from "./RequestContext.ts"
-
-/** What a caller sees. */
-export interface Visible {
-  /** `undefined` for all models. */
-  readonly allowed: AllowedRoutes | undefined
-  /** Whether the caller has shown a valid key, which may see prices. */
-  readonly hasKey: boolean
-}
-
-const everything: Visible = { allowed: undefined, hasKey: false }
+import { everything, type Visible } from "./Serving.ts"
 
 /**
  * Reads what the key of the current request's caller allows. Lists need no credential (spec "Authentication"), unless `auth.public_models` is off. A credential that is sent must be valid, except that any bearer passes as a

@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Caller } from "../accounts/Accounts.ts"
-import { Completion, type CompletionInput, type CompletionOutput, oneReply } from "../completion/Completion.ts"
+import { Completion, type CompletionInput, type CompletionOutput } from "../completion/Completion.ts"
 import { beginRequest } from "../completion/Request.ts"
 import { CurrentRequestWatch } from "../completion/RequestStats.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
@@ -17,8 +17,8 @@ import { type Reply, replyOf } from "../domain/Reply.ts"
 import type { ReplyEvent } from "../domain/ReplyEvent.ts"
 import { routeNotFound } from "../domain/routeNotFound.ts"
 import { resolveRoute } from "../domain/routes.ts"
+import { embeddedKey } from "../domain/usageNames.ts"
 import { RequestMetrics } from "../server/observability/requestMetrics.ts"
-import { embeddedKey } from "../usage/UsageEntry.ts"
 
 /** The sampling of a request of an app, which names what it sets alone. */
 interface GivenSampling {
@@ -94,8 +94,7 @@ const runCompletion = Effect.fnUntraced(function*<A>(
       model,
       conversation: conversationOf(request),
       request: running,
-      config,
-      ...oneReply
+      kept: false
     }),
     noteFailure
   )

@@ -29,9 +29,10 @@ import {
 } from "../domain/UpstreamEvent.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
+import { makeDriver } from "../upstream/makeDriver.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import type { Upstreams } from "../upstream/Upstreams.ts"
-import { fixedUpstream, makeDriver } from "./driver.ts"
+import { fixedUpstream } from "./driver.ts"
 import { promptOf } from "./promptOf.ts"
 
 /** Options of the driver. */

@@ -3,16 +3,17 @@
  *
  * Recording is synchronous and cheap. The bytes are interpreted only when an operator opens the record.
  */
+import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Redacted from "effect/Redacted"
 import type { Account } from "../config/Account.ts"
 import type { UpstreamProtocol } from "../contracts/drivers.ts"
 import type { Conversation } from "../domain/Conversation.ts"
-import { directKey } from "../usage/UsageEntry.ts"
+import { directKey } from "../domain/usageNames.ts"
 import type { RoundsKeeper } from "./Captures.ts"
 import { conversationSize } from "./conversation.ts"
 import type { Evictable, MemoryBudget } from "./MemoryBudget.ts"
 import { type Chunk, type Hold, RecordedBody, type RecordedBytes, type Spares } from "./RecordedBytes.ts"
-import { plainUrl, type RequestHead } from "./redactRound.ts"
+import { plainUrl, recordedHeaders, type RequestHead } from "./redactRound.ts"
 import { hasLeft, type RequestFacts } from "./RequestFacts.ts"
 import { Reservation } from "./Reservation.ts"
 import { type KeptRound, releaseRound, type Round } from "./Round.ts"
@@ -173,6 +174,13 @@ export class RequestRecord implements Evictable, RoundsKeeper {
   }
 
   /** Records the response head, and the body unless it is a stream. */
+  responded(response: HttpServerResponse.HttpServerResponse, requestId: string): void {
+    const { body, status } = response
+    // The chunks of a stream are recorded as they are sent.
+    this.answered(status, recordedHeaders(response, requestId), body._tag === "Uint8Array" ? body.body : undefined)
+  }
+
+  /** Records a response head, and a body. */
   answered(status: number, headers: Readonly<Record<string, string>>, body: Uint8Array | undefined): void {
     const bodies = this.#bodies
     if (bodies !== undefined && bodies.reply === undefined && this.#reserve(sizeOfHeaders(headers))) {

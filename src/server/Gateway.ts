@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as Layer from "effect/Layer"
+import { shuttingDown } from "../accounts/refusals.ts"
 import { ChangeLog } from "../admin/history/ChangeLog.ts"
 import { AdminHandlers } from "../admin/layers.ts"
 import { AdminMiddlewares } from "../admin/middlewareLayers.ts"
@@ -38,7 +39,7 @@ const Handlers = Layer.mergeAll(
 )
 
 /** Ends event streams and WebSocket connections when the gateway drains or another worker takes its place. */
-const DrainingLive = Layer.effect(Draining, Effect.map(Lifecycle, (lifecycle) => lifecycle.leaving))
+const DrainingLive = Layer.effect(Draining, Effect.map(Lifecycle, ({ leaving }) => Effect.as(leaving, shuttingDown)))
 
 /** The routes for a dedicated router; they answer every path. `mountGateway` shares a router. */
 export const GatewayRoutes = Layer.mergeAll(

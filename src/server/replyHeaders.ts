@@ -5,7 +5,7 @@
  * middleware, which builds two header maps for each reply.
  */
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
-import { rateLimitHeaderNames } from "../usage/rateLimits.ts"
+import { rateLimitHeaderNames } from "../http/rateLimitHeaders.ts"
 
 /** Request headers that browsers may send. */
 const allowedHeaders = [

@@ -14,9 +14,10 @@ import { AdminAuth } from "../admin/auth/AdminAuth.ts"
 import { Nodes } from "../admin/nodes/Nodes.ts"
 import { currentVersion } from "../admin/system/build.ts"
 import { layerSharedNotices } from "../cluster/store/noticeClaims.ts"
-import { Completion } from "../completion/Completion.ts"
+import { layerCompletion } from "../completion/makeCompletion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
+import { ConfigStore } from "../config/ConfigStore.ts"
 import { ConfigTransfer } from "../config/ConfigTransfer.ts"
 import { AccountEntries } from "../config/entries/AccountEntries.ts"
 import { Keys } from "../config/entries/Keys.ts"
@@ -25,14 +26,16 @@ import { Routes } from "../config/entries/Routes.ts"
 import { Tokens } from "../config/entries/Tokens.ts"
 import { UpstreamEntries } from "../config/entries/UpstreamEntries.ts"
 import { Webhooks } from "../config/entries/Webhooks.ts"
-import { layerBufferedBytes, layerLimits } from "../config/limits.ts"
+import { CurrentLimits, layerBufferedBytes } from "../config/limits.ts"
 import { layerNotices } from "../config/Notices.ts"
 import { Rehearsals } from "../http/Rehearsals.ts"
 import { WorkLimit } from "../http/WorkLimit.ts"
 import { Captures } from "../recordings/Captures.ts"
 import { Requests } from "../recordings/Requests.ts"
 import { SampleFolder } from "../recordings/SampleFolder.ts"
-import { ResponsesStore } from "../styles/responses/store/ResponsesStore.ts"
+import { layerResponses } from "../styles/responses/store/memoryResponses.ts"
+import type { ResponsesStore } from "../styles/responses/store/ResponsesStore.ts"
+import { layerSharedCalls, layerSharedResponses } from "../styles/responses/store/sharedResponses.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { layerReadModels } from "../upstream/readModels.ts"
 import { layerSharedRefusals } from "../upstream/sharedRefusals.ts"
@@ -50,7 +53,7 @@ export type GatewayState = Accounts | UpstreamActivity | AdminSecrets | Response
 /** State of one process. */
 export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.provideMerge(Accounts.layer),
-  Layer.merge(ResponsesStore.layer),
+  Layer.merge(layerResponses),
   Layer.merge(AdminSecrets.layer),
   Layer.merge(KeyLimits.layer)
 )
@@ -58,7 +61,7 @@ export const InProcessState = Nodes.layer(currentVersion).pipe(
 /** State shared by the nodes of a cluster. Needs a `Store` and the shared configuration (`ConfigStore.layerShared`). */
 export const SharedState = Nodes.layerShared(currentVersion).pipe(
   Layer.provideMerge(Accounts.layerShared),
-  Layer.merge(Layer.provideMerge(ResponsesStore.layerSharedCalls, ResponsesStore.layerShared)),
+  Layer.merge(Layer.provideMerge(layerSharedCalls, layerSharedResponses)),
   Layer.merge(AdminSecrets.layerShared),
   Layer.merge(KeyLimits.layerShared),
   Layer.merge(layerSharedNotices),
@@ -77,11 +80,14 @@ const layerConfigTasks = Layer.mergeAll(
   Webhooks.layer
 )
 
+/** The configured limits; a change applies from the next request on. */
+const layerLimits = Layer.effect(CurrentLimits, Effect.map(ConfigStore, (config) => () => config.now().limits))
+
 const servicesOver = <E, R, E2, R2>(
   upstreams: Layer.Layer<Upstreams, E, R>,
   state: Layer.Layer<GatewayState, E2, R2>
 ) =>
-  Layer.mergeAll(Completion.layer, Gauges.layer, layerReadModels).pipe(
+  Layer.mergeAll(layerCompletion, Gauges.layer, layerReadModels).pipe(
     Layer.provideMerge(
       Layer.mergeAll(Captures.layer, Requests.layer, AdminAuth.layer, Callers.layer, Rehearsals.layer).pipe(
         Layer.provide(CredentialThrottles.layer),

@@ -3,6 +3,8 @@
  * without them; a style without handlers here is a compile error in `server/Gateway.ts`.
  */
 import * as Layer from "effect/Layer"
+import { layerEntrance } from "../http/gatewayEntrance.ts"
+import { layerServing } from "../http/gatewayServing.ts"
 import { ChatHandlers } from "./chat/Handlers.ts"
 import { EmbeddingsHandlers } from "./embeddings/Handlers.ts"
 import { GenerateHandlers } from "./generate/Handlers.ts"
@@ -10,7 +12,11 @@ import { MessagesHandlers } from "./messages/Handlers.ts"
 import { ModelsHandlers } from "./models/Handlers.ts"
 import { RelayedHandlers } from "./relayed/Handlers.ts"
 import { ResponsesHandlers } from "./responses/Handlers.ts"
+import { layerEmbeddings } from "./shared/embeddings/makeEmbeddings.ts"
 import { UsageHandlers } from "./usage/Handlers.ts"
+
+/** What the gateway's styles need beside completions: who calls, models and embeddings, by the configuration. */
+export const layerStyles = Layer.mergeAll(layerEntrance, layerServing, layerEmbeddings)
 
 export const StyleHandlers = Layer.mergeAll(
   ChatHandlers,
@@ -21,4 +27,4 @@ export const StyleHandlers = Layer.mergeAll(
   GenerateHandlers,
   ModelsHandlers,
   UsageHandlers
-)
+).pipe(Layer.provide(layerStyles))

@@ -5,9 +5,9 @@
  */
 import * as Schema from "effect/Schema"
 import { type Fault, faultNames } from "../domain/fault.ts"
+import { none } from "../domain/usageNames.ts"
 import { MinuteRing } from "./MinuteRing.ts"
 import { addCounts, countAmong, largestOf } from "./mostCounted.ts"
-import { none } from "./UsageEntry.ts"
 
 /** Pairs of code and fault that are counted apart. */
 const mostErrors = 20

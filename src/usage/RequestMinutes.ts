@@ -9,10 +9,11 @@ import * as Schema from "effect/Schema"
 import { formatDecimal } from "../domain/decimal.ts"
 import type { Fault } from "../domain/fault.ts"
 import { addBucketPairs, bucketCount, bucketOf, bucketPairs, quantileOfBuckets } from "../domain/timeBuckets.ts"
+import { none } from "../domain/usageNames.ts"
 import { CodeErrors, type CodeErrorsView, ErrorCounts } from "./ErrorCounts.ts"
 import { isWithinHour, minuteMillis, minuteOf, MinuteRing, minutesKept } from "./MinuteRing.ts"
 import { addCounts, countAmong, largestOf } from "./mostCounted.ts"
-import { none, type UsageEntry } from "./UsageEntry.ts"
+import type { UsageEntry } from "./UsageEntry.ts"
 
 /** The pairs of a model and a target that a minute counts, and that a node sends. */
 const mostAnswered = 200

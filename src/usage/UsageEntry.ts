@@ -3,6 +3,7 @@
  */
 import { formatDecimal, joinAmount, mostSum, nanosInUnit, splitAmount } from "../domain/decimal.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
+import { none } from "../domain/usageNames.ts"
 import { addMeasured, addTimes, type Times } from "./Times.ts"
 
 /** The sums of a bucket, in the order of display and storage. */
@@ -60,13 +61,6 @@ export type Dimensions = { readonly [Name in DimensionName]: string }
 /** Makes the dimensions from their values. */
 export const dimensionsBy = (valueOf: (name: DimensionName, index: number) => string): Dimensions =>
   Object.fromEntries(dimensionNames.map((name, i) => [name, valueOf(name, i)] as const)) as Dimensions
-
-/** The one key of all callers' own tokens, so that unknown callers cannot fill the store. */
-export const directKey = "direct"
-/** The key of requests from within the process. */
-export const embeddedKey = "embedded"
-/** Stands for a missing key, model, account, app, session or agent. */
-export const none = "none"
 
 /** The upstream that answered a request, or the last one tried, and its model as `upstream/model`; `none` without a try. */
 export interface UsageTarget {

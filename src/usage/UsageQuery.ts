@@ -2,6 +2,7 @@
  * Queries of usage, and the report made from buckets: grouped, sorted and limited, in slices.
  */
 import { type Cooperative, mapCooperatively, Slice, sliceItems } from "../domain/stream/cooperative.ts"
+import { none } from "../domain/usageNames.ts"
 import type { Bucket } from "./Batch.ts"
 import {
   addSums,
@@ -10,7 +11,6 @@ import {
   type Dimensions,
   dimensionsBy,
   historyNames,
-  none,
   sessionNames,
   type Sums,
   zero

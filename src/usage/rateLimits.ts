@@ -1,5 +1,5 @@
 /**
- * The limits of a key as callers see them: headers with OpenAI's names, and sentences.
+ * The limits of a key as callers see them: what remains of them, and sentences.
  */
 import type { KeyLimit, WindowName } from "../config/windowLimit.ts"
 import { formatDecimal } from "../domain/decimal.ts"
@@ -12,13 +12,6 @@ export interface Remaining {
   readonly remaining: number
   /** When the window ends: milliseconds of Unix time. */
   readonly resetsAt: number
-}
-
-/** A duration rounded up to whole seconds: `17s`, `6m0s`, `31h4m0s`. */
-export const formatReset = (millis: number): string => {
-  const seconds = Math.max(0, Math.ceil(millis / 1000))
-  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
-  return hours > 0 ? `${hours}h${minutes}m${rest}s` : minutes > 0 ? `${minutes}m${rest}s` : `${rest}s`
 }
 
 /** The window with the least remaining; of equals, the one that resets last. */
@@ -34,24 +27,6 @@ export interface RateLimits {
   readonly tokens: Remaining | undefined
   /** The time of these numbers: milliseconds of Unix time. */
   readonly at: number
-}
-
-/** The names of all rate limit headers. */
-export const rateLimitHeaderNames: ReadonlyArray<string> = ["limit", "remaining", "reset"].flatMap((what) =>
-  ["requests", "tokens"].map((kind) => `x-ratelimit-${what}-${kind}`)
-)
-
-/** The headers with what remains. */
-export const rateLimitHeaders = (limits: RateLimits): Record<string, string> => {
-  const headers: Record<string, string> = {}
-  for (const kind of ["requests", "tokens"] as const) {
-    const left = limits[kind]
-    if (left === undefined) continue
-    headers[`x-ratelimit-limit-${kind}`] = String(left.limit)
-    headers[`x-ratelimit-remaining-${kind}`] = String(left.remaining)
-    headers[`x-ratelimit-reset-${kind}`] = formatReset(left.resetsAt - limits.at)
-  }
-  return headers
 }
 
 /** A limit that a request would exceed. */

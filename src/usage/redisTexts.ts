@@ -6,6 +6,7 @@
  * A bucket's value is its sums, without trailing zeros of costs and later sums, then its errors as `<code>=<count>`, and its times, whose
  * places stand for codes: no code begins with a digit.
  */
+import { none } from "../domain/usageNames.ts"
 import type { Bucket, SessionUsage } from "./Batch.ts"
 import { addTimesText } from "./Times.ts"
 import {
@@ -15,7 +16,6 @@ import {
   dimensionsBy,
   laterNames,
   measureNames,
-  none,
   onlyTarget,
   sumNames,
   type Sums,

@@ -9,6 +9,7 @@ import type { DatabaseSync, SQLOutputValue } from "node:sqlite"
 import { joinAmount, mostSum, nanosInUnit, splitAmount } from "../domain/decimal.ts"
 import { decodeWindows, encodeWindows } from "../domain/quota.ts"
 import type { Cooperative } from "../domain/stream/cooperative.ts"
+import { none } from "../domain/usageNames.ts"
 import {
   type AccountState,
   type Batch,
@@ -38,7 +39,7 @@ import {
   timesName
 } from "./sqliteLayout.ts"
 import { addTimesText, timesText } from "./Times.ts"
-import { addErrors, dimensionsBy, historyNames, none, sessionNames, sumNames, type Sums, zero } from "./UsageEntry.ts"
+import { addErrors, dimensionsBy, historyNames, sessionNames, sumNames, type Sums, zero } from "./UsageEntry.ts"
 import { asksSessions, dayDimension, type Piece, reads, unitRead, type UsageQuery } from "./UsageQuery.ts"
 import { mostSessionRows } from "./UsageStoreShape.ts"
 import { dayLength, dayOf } from "./windows.ts"

@@ -10,9 +10,11 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { ConfigTransfer } from "../../src/config/ConfigTransfer.ts"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { Role } from "../../src/config/schema.ts"
+import { type GatewayError, gatewayError } from "../../src/domain/GatewayError.ts"
 import { Draining } from "../../src/http/Draining.ts"
-import { fixedUpstream, makeDriver } from "../../src/inProcess/driver.ts"
+import { fixedUpstream } from "../../src/inProcess/driver.ts"
 import { Requests } from "../../src/recordings/Requests.ts"
+import { makeDriver } from "../../src/upstream/makeDriver.ts"
 import { transferJson } from "../support/configServices.ts"
 
 const source = { boot: "b00t", startedAt: 1_000, node: () => undefined }
@@ -336,14 +338,14 @@ describe("the feed of admin events", () => {
 
   it.effect("ends immediately when the gateway drains, and when a change of the configuration ends the credential", () =>
     Effect.gen(function*() {
-      const draining = yield* Deferred.make<void>()
+      const draining = yield* Deferred.make<GatewayError>()
       const drained = yield* listen({ topics: ["queue"] }).pipe(
         Effect.provideService(Draining, Deferred.await(draining))
       )
       let holds = true
       const ended = yield* listen({ topics: ["queue"], holds: () => holds })
       yield* TestClock.adjust(0)
-      yield* Deferred.succeed(draining, undefined)
+      yield* Deferred.succeed(draining, gatewayError("shutting_down", "The gateway is shutting down"))
       yield* TestClock.adjust(0)
       assert.deepEqual([drained.isOver(), ended.isOver()], [true, false])
       holds = false

@@ -10,7 +10,7 @@ import type { StoreOptions, StoreShape } from "../../src/cluster/store/Store.ts"
 import { StoreUnavailable } from "../../src/cluster/store/StoreShape.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { ResponsesStore } from "../../src/styles/responses/store/ResponsesStore.ts"
-import { makeSharedResponses } from "../../src/styles/responses/store/sharedResponses.ts"
+import { layerSharedResponses, makeSharedResponses } from "../../src/styles/responses/store/sharedResponses.ts"
 import { runs } from "../support/effort.ts"
 import { command, connect, listOf, type RedisServer } from "../support/redisServer.ts"
 import { sentDuring, settledServer, storeKey, storeLayer, storeNode } from "./support.ts"
@@ -23,7 +23,7 @@ const responses = (
 ) =>
   Effect.map(
     Layer.build(
-      ResponsesStore.layerShared.pipe(
+      layerSharedResponses.pipe(
         Layer.provide(storeLayer(server, node, options)),
         Layer.provide(ConfigStore.layerJson({ responses: { store_ttl_seconds: 30 }, limits }))
       )

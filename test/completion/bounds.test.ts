@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { boundsOf, withLimit } from "../../src/completion/bounds.ts"
-import type { CompletionInput } from "../../src/completion/CompletionInput.ts"
+import type { ServedInput } from "../../src/completion/CompletionInput.ts"
 import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { costOf, dearestCost } from "../../src/domain/bill.ts"
 import { type Conversation, noSampling, plainConversation, Text } from "../../src/domain/Conversation.ts"
@@ -112,14 +112,14 @@ const boundOf = (
     readonly replies?: number
   } = {}
 ) => {
-  const request = { style: "responses", outputs: {} } as CompletionInput["request"]
+  const request = { style: "responses", outputs: {} } as ServedInput["request"]
   const input = {
     conversation: asked,
     config: configOf(max_tokens),
     request,
     ...replies === undefined ? {} : { replies }
   }
-  const found = boundsOf(input as CompletionInput, { id: "m", targets: [target] }, 100, () => driver(family), 0)
+  const found = boundsOf(input as ServedInput, { id: "m", targets: [target] }, 100, () => driver(family), 0)
   if (found instanceof GatewayError) return found.param
   const [{ most: { completionTokens, promptTokens, tools }, tries }] = found as [(typeof found)[number]]
   return { completionTokens, promptTokens, tools, tries }

@@ -31,12 +31,13 @@ const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, f
     110,
     14_000
   ],
-  "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "server", "usage"], 96, 12_000],
+  "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "http", "server"], 96, 12_000],
   "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_000],
-  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 727, 98_800],
+  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 740, 99_000],
   "src/pool.ts": [["domain", "placement"], 15, 2_700],
   "src/sieve.ts": [["domain", "sieve"], 42, 6_000],
-  "src/testing.ts": [[...gateway, "testing"].toSorted(), 742, 101_600],
+  "src/styles.ts": [["completion", "config", "contracts", "domain", "http", "sieve", "styles"], 228, 27_000],
+  "src/testing.ts": [[...gateway, "testing"].toSorted(), 755, 102_000],
   "src/transducer.ts": [["domain"], 8, 800]
 }
 
@@ -61,6 +62,18 @@ describe("The entries of the package", () => {
     assert.isAtLeast(own.length, 2)
     assert.isAtMost(lines.reduce((sum, each) => sum + each, 0), 500)
   })
+
+  it.each(["chat", "embeddings", "generate", "messages", "responses"])(
+    "serve a client API without pool, records, usage and the configuration's document: %s",
+    (style) => {
+      const { files, folders } = loadsOf(`src/styles/${style}/Handlers.ts`)
+      assert.includeMembers(["completion", "config", "contracts", "domain", "http", "sieve", "styles"], [...folders])
+      assert.includeMembers(
+        ["clock/Deadlines", "clock/cooperative", "limits", "LastingEncryption"].map((name) => `src/config/${name}.ts`),
+        files.filter((file) => file.startsWith("src/config/"))
+      )
+    }
+  )
 
   it("load no module of the store's connection before a store is configured", () => {
     for (const entry of ["src/index.ts", "src/main.ts", "src/server/cli/program.ts"]) {

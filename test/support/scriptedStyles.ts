@@ -12,6 +12,7 @@ import { Accounts } from "../../src/accounts/Accounts.ts"
 import { Callers } from "../../src/accounts/Callers.ts"
 import { CredentialThrottles } from "../../src/accounts/CredentialThrottles.ts"
 import { Completion, type CompletionInput } from "../../src/completion/Completion.ts"
+import { completionBy } from "../../src/completion/completionOf.ts"
 import { Deadlines } from "../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import type { RawConfig } from "../../src/config/json.ts"
@@ -19,9 +20,9 @@ import type { GatewayError } from "../../src/domain/GatewayError.ts"
 import type { ReplyEvent } from "../../src/domain/ReplyEvent.ts"
 import { WorkLimit } from "../../src/http/WorkLimit.ts"
 import { GenerateHandlers } from "../../src/styles/generate/Handlers.ts"
+import { layerStyles } from "../../src/styles/handlers.ts"
 import { MessagesHandlers } from "../../src/styles/messages/Handlers.ts"
 import { ServerFindings } from "../../src/upstream/ServerFindings.ts"
-import { scriptedCompletion } from "./scriptedCompletion.ts"
 import { usageInMemory } from "./usage.ts"
 
 export const businessKey = "test-key"
@@ -41,7 +42,7 @@ const noAccounts = Layer.mock(Accounts)({ driverOf: () => undefined, whyNot: () 
 /** Serves the styles. `inputs` collects the requested completions. */
 export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
   const inputs: Array<CompletionInput> = []
-  const completion = scriptedCompletion((input) =>
+  const completion = completionBy((input) =>
     Effect.suspend(() => {
       inputs.push(input)
       return Effect.map(
@@ -52,6 +53,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
   )
   const { dispose, handler } = HttpRouter.toWebHandler(
     Layer.merge(MessagesHandlers, GenerateHandlers).pipe(
+      Layer.provide(layerStyles),
       Layer.provide(noAccounts),
       Layer.provide([
         Layer.provide(Callers.layer, CredentialThrottles.layerNone),

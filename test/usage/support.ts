@@ -8,6 +8,7 @@ import * as Logger from "effect/Logger"
 import * as fc from "fast-check"
 import { windowNames } from "../../src/config/schema.ts"
 import { formatDecimal } from "../../src/domain/decimal.ts"
+import { none } from "../../src/domain/usageNames.ts"
 import type { KeyCounters } from "../../src/usage/Batch.ts"
 import type { SqliteOptions } from "../../src/usage/sqliteStore.ts"
 import { addMeasured, type Times } from "../../src/usage/Times.ts"
@@ -22,7 +23,6 @@ import {
   laterMeasuresOf,
   measureNames,
   measuresOf,
-  none,
   sessionDimensionsOf,
   sessionNames,
   type Sums,

@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import { outcomeOf, type RequestStats, targetOf } from "../../completion/RequestStats.ts"
-import { none } from "../../usage/UsageEntry.ts"
+import { none } from "../../domain/usageNames.ts"
 
 /** Removes absent fields. */
 const present = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> => {

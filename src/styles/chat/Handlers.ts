@@ -7,7 +7,7 @@ import { chat } from "../../contracts/chat/contract.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
-import { type AboutReply, conversationBy, findModel, formatBy, makeResponder } from "../shared/responder.ts"
+import { type AboutReply, conversationBy, formatBy, makeResponder } from "../shared/responder.ts"
 import { ChatGroup } from "./Api.ts"
 import { readChatRequest } from "./readRequest.ts"
 
@@ -24,7 +24,7 @@ export const ChatHandlers = groupRoutes(
         const { body } = sent
         const current = yield* responder.currentRequest
         const stream = current.stats.stream = body.stream === true
-        const model = yield* responder.modelBy(current, () => findModel(current, body.model))
+        const model = yield* responder.findModel(current, body.model)
         const conversation = yield* conversationBy(current, chat.readRequest, sent)
         const includeUsage = body.stream_options?.include_usage === true
         const about = ({ id }: AboutReply) => ({ id, created: current.created, model: body.model, includeUsage })

@@ -8,10 +8,10 @@ import { familyOf } from "../../contracts/shared/requestSchema.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { jsonRequest } from "../../http/jsonBody.ts"
-import { makeEmbeddings, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
+import { CurrentEmbeddings, streamVectors } from "../shared/embeddings/Embeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder } from "../shared/responder.ts"
+import { makeResponder } from "../shared/responder.ts"
 import { EmbeddingsBody, EmbeddingsGroup } from "./Api.ts"
 import { decodeInputs } from "./decode.ts"
 
@@ -33,23 +33,22 @@ export const EmbeddingsHandlers = groupRoutes(
   EmbeddingsGroup,
   Effect.gen(function*() {
     const responder = yield* makeResponder
-    const embeddings = yield* makeEmbeddings
+    const embeddings = yield* CurrentEmbeddings
 
     return {
       create: Effect.fnUntraced(function*({ request }) {
         const current = yield* responder.currentRequest
         const { caller, request: running } = current
-        const unavailable = embeddings.unavailable(current.config)
+        const unavailable = embeddings.unavailable()
         if (unavailable !== undefined) return yield* unavailable
         const { body, serverFields } = yield* readEmbeddings(request)
-        const model = yield* responder.modelBy(current, () => findModel(current, body.model, "embeddings"))
+        const model = yield* responder.findModel(current, body.model, "embeddings")
         const dimensions = body.dimensions ?? undefined
         const inputs = yield* Effect.fromResult(
-          yield* runCooperatively(decodeInputs(body.input, dimensions ?? defaultDimensions, current.config.limits))
+          yield* runCooperatively(decodeInputs(body.input, dimensions ?? defaultDimensions, current.limits))
         )
         const embedded = yield* embeddings.embed({
           caller,
-          config: current.config,
           model,
           request: running,
           inputs,

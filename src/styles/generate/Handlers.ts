@@ -3,7 +3,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { generate } from "../../contracts/generate/contract.ts"
 import { generateModel, modelName } from "../../contracts/generate/models.ts"
 import { showsThoughts } from "../../contracts/generate/readRequest.ts"
@@ -15,7 +14,7 @@ import { resolveRoute } from "../../domain/routes.ts"
 import { businessMiddleware, publicMiddleware } from "../../http/endpointMiddleware.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { bodyText, respond } from "../../http/reply.ts"
-import { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
+import { CurrentEmbeddings } from "../shared/embeddings/Embeddings.ts"
 import { GenerateMiddleware, GeneratePublicMiddleware } from "../shared/middleware.ts"
 import { makeModelLists } from "../shared/modelLists.ts"
 import { type AboutReply, conversationBy, formatBy, makeResponder } from "../shared/responder.ts"
@@ -29,22 +28,23 @@ export const GenerateHandlers = groupRoutes(
   GenerateGroup,
   Effect.gen(function*() {
     const responder = yield* makeResponder
-    const embeddings = yield* makeEmbeddings
+    const embeddings = yield* CurrentEmbeddings
+    const modelOf = namedModel(responder)
     const { batchEmbedContents, embedContent } = embeddingHandlers(responder, embeddings)
-    const embeds = (config: GatewayConfig) => embeddings.unavailable(config) === undefined
+    const embeds = () => embeddings.unavailable() === undefined
     const models = yield* makeModelLists("generate", "model", {
-      list: (config, allowed) => {
-        const catalogue = catalogueOf(config)
+      list: (served, allowed) => {
+        const catalogue = catalogueOf(served)
         return bodyText(endpoints.listModels, {
-          models: listedRoutes(config.route_table, allowed)
-            .map((route) => generateModel(route, catalogue.factsOf(route), embeds(config)))
+          models: listedRoutes(served.route_table, allowed)
+            .map((route) => generateModel(route, catalogue.factsOf(route), embeds()))
         })
       },
-      find: (config, allowed, requested) => {
-        const model = resolveRoute(config.route_table, "usual", requested)
+      find: (served, allowed, requested) => {
+        const model = resolveRoute(served.route_table, "usual", requested)
         return model === undefined || !isAllowed(allowed, model)
           ? undefined
-          : bodyText(endpoints.getModel, generateModel(model, catalogueOf(config).factsOf(model), embeds(config)))
+          : bodyText(endpoints.getModel, generateModel(model, catalogueOf(served).factsOf(model), embeds()))
       }
     })
 
@@ -53,7 +53,7 @@ export const GenerateHandlers = groupRoutes(
         const current = yield* responder.currentRequest
         current.stats.stream = stream
         const requested = modelName(params.model)
-        const model = yield* responder.modelBy(current, () => namedModel(current, requested))
+        const model = yield* modelOf(current, requested)
         const sent = yield* readGenerateRequest(request)
         const conversation = yield* conversationBy(current, generate.readRequest, sent)
         const about = ({ id }: AboutReply) => ({
@@ -70,7 +70,7 @@ export const GenerateHandlers = groupRoutes(
 
     const count = Effect.fnUntraced(function*({ params, request }: Raw) {
       const current = yield* responder.currentRequest
-      const model = yield* responder.modelBy(current, () => namedModel(current, modelName(params.model)))
+      const model = yield* modelOf(current, modelName(params.model))
       const sent = yield* readCountRequest(request)
       const conversation = yield* conversationBy(current, generate.readRequest, sent)
       return respond(endpoints.countTokens, { totalTokens: yield* responder.countTokens(current, model, conversation) })

@@ -9,8 +9,8 @@ import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import type { JsonFields } from "../../domain/json.ts"
 import type { Limits } from "../../domain/limits.ts"
 import { type Cooperative, Slice } from "../../domain/stream/cooperative.ts"
+import { type Embedded, streamVectors } from "../shared/embeddings/Embeddings.ts"
 import { inputsFault } from "../shared/embeddings/inputs.ts"
-import { type Embedded, streamVectors } from "../shared/embeddings/makeEmbeddings.ts"
 import { defaultDimensions } from "../shared/embeddings/vector.ts"
 
 type Request = typeof EmbedContentRequest.Type

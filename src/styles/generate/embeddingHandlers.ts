@@ -10,8 +10,8 @@ import type { ServerFields } from "../../contracts/shared/Family.ts"
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { NameFamily, Route } from "../../domain/routes.ts"
 import { modelFault } from "../../http/bodyLimits.ts"
-import type { makeEmbeddings } from "../shared/embeddings/makeEmbeddings.ts"
-import { findModel, type makeResponder, type RunningRequest } from "../shared/responder.ts"
+import type { Embeddings } from "../shared/embeddings/Embeddings.ts"
+import type { makeResponder, RunningRequest } from "../shared/responder.ts"
 import { contentTexts, embeddingReply, embeddingsReply, vendorInputs } from "./embedContents.ts"
 import { readBatchEmbedRequest, readEmbedRequest } from "./readRequest.ts"
 
@@ -21,16 +21,21 @@ export interface Raw {
   readonly params: { readonly model: string }
 }
 
-/** Finds the model of a path, whose length no limit of bodies bounds. */
-export const namedModel = (current: RunningRequest, requested: string, family?: NameFamily): Route | GatewayError =>
-  modelFault(requested, current.config.limits) ?? findModel(current, requested, family)
+type Responder = Effect.Success<typeof makeResponder>
 
-export const embeddingHandlers = (
-  responder: Effect.Success<typeof makeResponder>,
-  embeddings: Effect.Success<typeof makeEmbeddings>
-) => {
+/** Finds the model of a path, whose length no limit of bodies bounds. */
+export const namedModel =
+  ({ findModel }: Responder) =>
+  (current: RunningRequest, requested: string, family?: NameFamily): Effect.Effect<Route, GatewayError> => {
+    const fault = modelFault(requested, current.limits)
+    return fault === undefined ? findModel(current, requested, family) : Effect.fail(fault)
+  }
+
+export const embeddingHandlers = (responder: Responder, embeddings: Embeddings) => {
+  const modelOf = namedModel(responder)
+
   const requestForEmbeddings = Effect.flatMap(responder.currentRequest, (current) => {
-    const unavailable = embeddings.unavailable(current.config)
+    const unavailable = embeddings.unavailable()
     return unavailable === undefined ? Effect.succeed(current) : Effect.fail(unavailable)
   })
 
@@ -45,13 +50,12 @@ export const embeddingHandlers = (
     const { caller, request } = current
     const requested = modelName(name)
     const { dimensions, inputs } = yield* Effect.fromResult(
-      yield* runCooperatively(contentTexts({ requested, requests, field, limits: current.config.limits }))
+      yield* runCooperatively(contentTexts({ requested, requests, field, limits: current.limits }))
     )
-    const model = yield* responder.modelBy(current, () => namedModel(current, requested, "embeddings"))
+    const model = yield* modelOf(current, requested, "embeddings")
     const own = vendorInputs({ requests, field })
     return yield* embeddings.embed({
       caller,
-      config: current.config,
       model,
       request,
       inputs,

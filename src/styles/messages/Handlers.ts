@@ -18,7 +18,7 @@ import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { bodyText, respond } from "../../http/reply.ts"
 import { MessagesMiddleware, MessagesPublicMiddleware } from "../shared/middleware.ts"
 import { makeModelLists } from "../shared/modelLists.ts"
-import { type AboutReply, conversationBy, findModel, formatBy, makeResponder } from "../shared/responder.ts"
+import { type AboutReply, conversationBy, formatBy, makeResponder } from "../shared/responder.ts"
 import { MessagesGroup } from "./Api.ts"
 import { readCountRequest, readMessagesRequest } from "./readRequest.ts"
 
@@ -48,10 +48,10 @@ export const MessagesHandlers = groupRoutes(
   Effect.gen(function*() {
     const responder = yield* makeResponder
     const models = yield* makeModelLists("messages", "id", {
-      list: (config, allowed) =>
-        bodyText(endpoints.listModels, messagesModelList(config.route_table, catalogueOf(config), allowed)),
-      find: (config, allowed, requested) => {
-        const entry = findMessagesModel(config.route_table, catalogueOf(config), allowed, requested)
+      list: (served, allowed) =>
+        bodyText(endpoints.listModels, messagesModelList(served.route_table, catalogueOf(served), allowed)),
+      find: (served, allowed, requested) => {
+        const entry = findMessagesModel(served.route_table, catalogueOf(served), allowed, requested)
         return entry && bodyText(endpoints.getModel, entry)
       }
     })
@@ -61,7 +61,7 @@ export const MessagesHandlers = groupRoutes(
       const { body } = sent
       const current = yield* responder.currentRequest
       const stream = current.stats.stream = body.stream === true
-      const model = yield* responder.modelBy(current, () => findModel(current, body.model, "mapped"))
+      const model = yield* responder.findModel(current, body.model, "mapped")
       const conversation = withHeaders(yield* conversationBy(current, messages.readRequest, sent), request.headers)
       const promptTokens = stream ? yield* startCooperatively(estimateCooperatively(conversation)) : 0
       const about = ({ id }: AboutReply) => ({
@@ -83,7 +83,7 @@ export const MessagesHandlers = groupRoutes(
       const sent = yield* readCountRequest(request)
       const { body } = sent
       const current = yield* responder.currentRequest
-      const model = yield* responder.modelBy(current, () => findModel(current, body.model, "mapped"))
+      const model = yield* responder.findModel(current, body.model, "mapped")
       const conversation = withHeaders(yield* conversationBy(current, messages.readRequest, sent), request.headers)
       return respond(endpoints.countTokens, {
         input_tokens: yield* responder.countTokens(current, model, conversation)

@@ -11,6 +11,7 @@ import { admitRequest, keyOf } from "../../completion/admission.ts"
 import { notRelayed, type OpenRelayed, relay, type RelayedSource } from "../../completion/relay.ts"
 import { startCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
+import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentLimits } from "../../config/limits.ts"
 import { parseJson } from "../../contracts/shared/json.ts"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
@@ -25,6 +26,7 @@ import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { jsonRequest } from "../../http/jsonBody.ts"
 import { isForm, noForm, type ReceivedForm, receiveForm } from "../../http/receiveForm.ts"
 import type { CurrentRequest } from "../../http/RequestContext.ts"
+import { CurrentServing } from "../../http/Serving.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { Captures } from "../../recordings/Captures.ts"
 import { RequestBudget } from "../../upstream/budget.ts"
@@ -32,7 +34,7 @@ import { Upstreams } from "../../upstream/Upstreams.ts"
 import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { inputTokens } from "../shared/embeddings/inputs.ts"
 import { OpenAiMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder } from "../shared/responder.ts"
+import { makeResponder } from "../shared/responder.ts"
 import { RelayedBody, RelayedGroup } from "./Api.ts"
 import { relayedBounds } from "./bounds.ts"
 import { type RelayedEndpoint, relayedEndpoints } from "./endpoints.ts"
@@ -125,7 +127,9 @@ export const RelayedHandlers = groupRoutes(
     const accounts = yield* Accounts
     const captures = yield* Captures
     const deadlines = yield* Deadlines
+    const store = yield* ConfigStore
     const upstreams = yield* Upstreams
+    const { patience } = yield* CurrentServing
     const services = { accounts, captures, deadlines }
 
     const handle = (endpoint: RelayedEndpoint) =>
@@ -139,10 +143,7 @@ export const RelayedHandlers = groupRoutes(
         }
         const { form, isStream, model: requested, source: body, text } = yield* read(source, endpoint)
         stats.stream = isStream
-        const model = yield* responder.modelBy(
-          current,
-          () => findModel(current, requested, endpoint.takesFamilies ? "relayedText" : "relayed")
-        )
+        const model = yield* responder.findModel(current, requested, endpoint.takesFamilies ? "relayedText" : "relayed")
         stats.progress = "begun"
         const estimate = yield* startCooperatively(inputTokens([text]))
         return yield* Effect.withFiber((fiber) => {
@@ -151,7 +152,7 @@ export const RelayedHandlers = groupRoutes(
           let isStrict = false
           const opening = relay(services, {
             caller,
-            config: current.config,
+            config: store.now(),
             model,
             request,
             path: endpoint.path,
@@ -159,7 +160,7 @@ export const RelayedHandlers = groupRoutes(
             source: body,
             promptTokens: estimate,
             bounds,
-            makeBudget: () => new RequestBudget(current.config.limits, clock, request.held)
+            makeBudget: () => new RequestBudget(current.limits, clock, request.held)
           })
           const render = (output: OpenRelayed) => {
             const renderer = new RelayRenderer(output, {
@@ -170,7 +171,7 @@ export const RelayedHandlers = groupRoutes(
               hasPictures: endpoint.counts === "pictures",
               characters: endpoint.counts === "characters" ? charactersOf(text) : 0,
               most: mostOf(output.isBounded || isStrict ? bounds(model) : undefined),
-              limits: current.config.limits
+              limits: current.limits
             })
             stats.soFar = renderer
             return renderer
@@ -183,7 +184,7 @@ export const RelayedHandlers = groupRoutes(
               isStrict = strict !== undefined
               if (form !== undefined) form.refuse = (names) => keyLimits.refuseChoosing(keyOf(caller), model, names)
               const started = Effect.map(opening, (reply) => ({ ...reply, events: reply.bytes }))
-              return streamReply(started, render, undefined, deadlines, current.config.request_timeouts.client * 1000)
+              return streamReply(started, render, undefined, deadlines, patience())
             },
             { bounds, takesFallback: false }
           )

@@ -8,7 +8,6 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { admitUncounted } from "../../completion/admission.ts"
 import type { CompletedReply, CompletionOutput } from "../../completion/Completion.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
@@ -22,14 +21,15 @@ import type { Maker } from "../../domain/makers.ts"
 import { replyOf } from "../../domain/Reply.ts"
 import type { Route } from "../../domain/routes.ts"
 import { businessMiddleware } from "../../http/endpointMiddleware.ts"
+import { Entrance } from "../../http/Entrance.ts"
 import { groupRoutes, type HandlersOf } from "../../http/groupRoutes.ts"
 import { holdPrompt, type ReadRequest, withRest } from "../../http/jsonBody.ts"
 import { jsonText, respond } from "../../http/reply.ts"
 import { CurrentCaller } from "../../http/RequestContext.ts"
+import { CurrentServing } from "../../http/Serving.ts"
 import { beforeReply } from "../../http/WorkLimit.ts"
-import { KeyLimits } from "../../usage/KeyLimits.ts"
 import { OpenAiMiddleware, UncountedMiddleware } from "../shared/middleware.ts"
-import { findModel, makeResponder, type Opening, type RunningRequest } from "../shared/responder.ts"
+import { makeResponder, type Opening, type RunningRequest } from "../shared/responder.ts"
 import { ResponsesGroup } from "./Api.ts"
 import { keptTexts } from "./compaction/compactedItems.ts"
 import { compactedResponse, continuing } from "./compaction/compactedResponse.ts"
@@ -67,10 +67,11 @@ export const ResponsesHandlers = groupRoutes(
   ResponsesGroup,
   Effect.gen(function*() {
     const responder = yield* makeResponder
+    const { wideInput } = yield* CurrentServing
     const store = yield* ResponsesStore
     const clock = yield* Clock.Clock
     const connect = yield* makeConnect
-    const keyLimits = yield* KeyLimits
+    const { look } = yield* Entrance
     const { askedFor, byEndpoint, readSummary } = yield* makeCompactions
 
     const find = Effect.fnUntraced(function*(id: string) {
@@ -95,17 +96,17 @@ export const ResponsesHandlers = groupRoutes(
 
     const optionsOf = (
       { bodyVendorFields, sent }: ReadRequest<ResponseRequest>,
-      { config }: RunningRequest,
+      { limits }: RunningRequest,
       model: Route,
       { headers }: HttpServerRequest.HttpServerRequest,
       stored: DecodeOptions["stored"]
     ): DecodeOptions => ({
       bodyVendorFields,
-      wideInput: config.compat.wide_input_strict_output,
+      wideInput: wideInput(),
       sent: responder.passesWhole(model, "responses") ? sent : undefined,
       betas: betasOf(headers["openai-beta"]),
       stored,
-      limits: config.limits,
+      limits,
       readSummary,
       isWarmUp: false,
       serverCompacts: false,
@@ -116,7 +117,7 @@ export const ResponsesHandlers = groupRoutes(
       countTokens: Effect.fnUntraced(function*({ endpoint, request }) {
         const sent = yield* readCountRequest(request)
         const current = yield* responder.currentRequest
-        const model = yield* responder.modelBy(current, () => findModel(current, sent.body.model))
+        const model = yield* responder.findModel(current, sent.body.model)
         const { caller, stats } = current
         const stored = yield* referenced(caller.owner, sent.body)
         const { conversation, ignored, taken } = yield* Effect.fromResult(
@@ -137,7 +138,7 @@ export const ResponsesHandlers = groupRoutes(
         const current = yield* responder.currentRequest
         const { caller, stats } = current
         const stream = stats.stream = body.stream === true
-        const model = yield* responder.modelBy(current, () => findModel(current, body.model))
+        const model = yield* responder.findModel(current, body.model)
         const known = yield* referenced(caller.owner, body, turn)
         const compactor = sent.sent === undefined ? undefined : responder.compactor(current, model)
         const options = {
@@ -203,7 +204,7 @@ export const ResponsesHandlers = groupRoutes(
         }
 
         if (turn?.generates === false) {
-          yield* admitUncounted(keyLimits, caller, current.request)
+          yield* look(current)
           const body = emptyText(info, Math.floor(now() / 1000))
           finish(body, id)
           if (keep) yield* store.put(caller.owner, { id, body, items, itemsSize }, share)
@@ -266,7 +267,7 @@ export const ResponsesHandlers = groupRoutes(
         if (body.stream === true) return yield* invalidRequest("stream: a compaction is sent whole", "stream")
         const current = yield* responder.currentRequest
         const { caller, created, stats } = current
-        const model = yield* responder.modelBy(current, () => findModel(current, body.model))
+        const model = yield* responder.findModel(current, body.model)
         const known = yield* referenced(caller.owner, body)
         const decoded = yield* Effect.fromResult(
           yield* startCooperatively(decodeResponse(body, optionsOf(sent, current, model, request, known)))

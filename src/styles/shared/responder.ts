@@ -1,6 +1,6 @@
 /**
- * Answers requests of every style: takes the caller and the configuration once, finds the model by its name, and sends the
- * conversation's reply whole or as a stream.
+ * Answers requests of every style: takes the caller once, finds the model by its name, and sends the conversation's reply whole or as a
+ * stream.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -10,47 +10,39 @@ import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import type { Caller } from "../../accounts/Accounts.ts"
-import {
-  type Compactor,
-  type CompletedReply,
-  Completion,
-  type CompletionOutput,
-  oneReply
-} from "../../completion/Completion.ts"
+import { type Compactor, type CompletedReply, Completion, type CompletionOutput } from "../../completion/Completion.ts"
 import type { Replies } from "../../completion/CompletionInput.ts"
 import { noteIgnored } from "../../completion/ignored.ts"
 import type { Request } from "../../completion/Request.ts"
 import type { RequestStats } from "../../completion/RequestStats.ts"
 import { runCooperatively, startCooperatively } from "../../config/clock/cooperative.ts"
 import { Deadlines } from "../../config/clock/Deadlines.ts"
-import { ConfigStore } from "../../config/ConfigStore.ts"
-import type { GatewayConfig } from "../../config/GatewayConfig.ts"
+import { CurrentLimits } from "../../config/limits.ts"
 import type { ConversationContract, ReplyWriter } from "../../contracts/Contract.ts"
 import { Faults } from "../../contracts/shared/Faults.ts"
 import type { FrameRenderer } from "../../contracts/shared/FrameRenderer.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { estimateCooperatively } from "../../domain/estimateConversation.ts"
 import { GatewayError } from "../../domain/GatewayError.ts"
+import type { Limits } from "../../domain/limits.ts"
 import type { Maker } from "../../domain/makers.ts"
 import { type Reply, replyOf } from "../../domain/Reply.ts"
-import { routeNotFound } from "../../domain/routeNotFound.ts"
-import { type NameFamily, resolveRoute, type Route } from "../../domain/routes.ts"
+import type { NameFamily, Route } from "../../domain/routes.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { FamilyName } from "../../domain/VendorFields.ts"
 import { type ReadRequest, withRest } from "../../http/jsonBody.ts"
 import { type ReplyBody, respond } from "../../http/reply.ts"
 import { CurrentCaller, CurrentRequest } from "../../http/RequestContext.ts"
+import { CurrentServing } from "../../http/Serving.ts"
 import { streamReply } from "../../http/streamReply.ts"
 import { WorkLimit } from "../../http/WorkLimit.ts"
-import { ServerFindings } from "../../upstream/ServerFindings.ts"
-import { modelsOfKey } from "../../usage/KeyLimits.ts"
 
-/** The running request. Its configuration is the one in effect when its model was found. */
+/** The running request. */
 export interface RunningRequest {
   readonly caller: Caller
   readonly request: Request
   readonly stats: RequestStats
-  config: GatewayConfig
+  readonly limits: Limits
   /** Unix seconds; the creation time in replies. */
   readonly created: number
 }
@@ -78,19 +70,6 @@ export type Opening = Effect.Effect<CompletionOutput, GatewayError, Scope.Scope>
 export interface MadeTogether {
   readonly whole: (replies: Replies) => Effect.Effect<CompletedReply, GatewayError>
   readonly stream: (replies: Replies) => Effect.Effect<CompletionOutput, GatewayError>
-}
-
-/** Finds the route of the requested name and notes both names in the request's stats. Returns the error for an unknown name. */
-export const findModel = (
-  { config, request: { key }, stats }: RunningRequest,
-  requested: string,
-  family: NameFamily = "usual"
-): Route | GatewayError => {
-  stats.requestedModel = requested
-  const model = resolveRoute(config.route_table, family, requested)
-  if (model === undefined) return routeNotFound(config.route_table, modelsOfKey(config, key), requested)
-  stats.model = model.id
-  return model
 }
 
 /** Reads a request's conversation by its contract, with what only some drivers send. Notes the fields that have no effect. */
@@ -131,9 +110,8 @@ export const formatBy = <Endpoint extends HttpApiEndpoint.Constraint, About>(
 export const makeResponder = Effect.gen(function*() {
   const completion = yield* Completion
   const deadlines = yield* Deadlines
-  const store = yield* ConfigStore
+  const { find, patience, readAgain } = yield* CurrentServing
   const { inTurn } = yield* WorkLimit
-  const { readAgain } = yield* ServerFindings
 
   return {
     currentRequest: Effect.withFiberSucceed<RunningRequest, CurrentCaller | CurrentRequest>((fiber) => {
@@ -142,60 +120,62 @@ export const makeResponder = Effect.gen(function*() {
         caller: Context.getUnsafe(fiber.context, CurrentCaller),
         request,
         stats: request.stats,
-        config: store.now(),
+        limits: fiber.getRef(CurrentLimits)(),
         created: Math.floor(fiber.getRef(Clock.Clock).currentTimeMillisUnsafe() / 1000)
       }
     }),
 
     /**
-     * The model of a request. A name that is unknown is looked up once more after the server's list of models has been read again: the model
-     * may be new there. Fails with the error of an unknown name.
+     * The model of the requested name; both names are noted in the request's stats. A name that is unknown is looked up once more after the
+     * server's list of models has been read again: the model may be new there. Fails with the error of an unknown name.
      */
-    modelBy: (current: RunningRequest, find: () => Route | GatewayError): Effect.Effect<Route, GatewayError> => {
-      const found = find()
-      if (!(found instanceof GatewayError)) return Effect.succeed(found)
-      if (found.code !== "model_not_found") return Effect.fail(found)
-      return Effect.flatMap(readAgain, () => {
-        current.config = store.now()
-        const again = find()
-        return again instanceof GatewayError ? Effect.fail(again) : Effect.succeed(again)
-      })
+    findModel: (
+      { request: { key }, stats }: RunningRequest,
+      requested: string,
+      family: NameFamily = "usual"
+    ): Effect.Effect<Route, GatewayError> => {
+      stats.requestedModel = requested
+      const noted = (found: Route | GatewayError) => {
+        if (found instanceof GatewayError) return Effect.fail(found)
+        stats.model = found.id
+        return Effect.succeed(found)
+      }
+      const found = find(requested, family, key)
+      return found instanceof GatewayError
+        ? Effect.flatMap(readAgain, () => noted(find(requested, family, key)))
+        : noted(found)
     },
 
     /** True if a target of the route may get a request of the family's contract as its caller wrote it. */
     passesWhole: (model: Route, family: FamilyName): boolean => completion.passesWhole(model, family),
 
     /** The server that compacts conversations on the route; `undefined` if the gateway has to. */
-    compactor: ({ caller, config }: RunningRequest, model: Route): Compactor | undefined =>
-      completion.compactor(model, caller, config),
+    compactor: ({ caller }: RunningRequest, model: Route): Compactor | undefined => completion.compactor(model, caller),
 
-    /** Deletes the copy of a stored response that an account's server has. A caller's own token goes to its upstream alone. */
-    forget: (caller: Caller, maker: Maker, id: string): Effect.Effect<void> =>
-      caller._tag === "Direct" && store.now().auth.direct_upstream !== maker.upstream
-        ? Effect.void
-        : completion.forget(caller, maker, id),
+    /** Deletes the copy of a stored response that an account's server has. */
+    forget: (caller: Caller, maker: Maker, id: string): Effect.Effect<void> => completion.forget(caller, maker, id),
 
     /** Answers with something that follows from several replies. */
     together: <A>(
-      { caller, config, request }: RunningRequest,
+      { caller, request }: RunningRequest,
       model: Route,
       conversation: Conversation,
       make: (replies: Replies) => Effect.Effect<A, GatewayError>
     ): Effect.Effect<A, GatewayError, Scope.Scope> =>
-      completion.together({ caller, model, conversation, request, config, ...oneReply }, make),
+      completion.together({ caller, model, conversation, request, kept: false }, make),
 
     /**
      * Answers a conversation in the way of the format. `around` wraps the opening of a stream. `made`: how the reply is made of several.
      */
     respond: (
-      { caller, config, request }: RunningRequest,
+      { caller, request }: RunningRequest,
       model: Route,
       conversation: Conversation,
       { failure, frames, keepsText = false, stream, whole }: ReplyFormat,
       around?: (opening: Opening) => Opening,
       made?: MadeTogether
     ) => {
-      const input = { caller, model, conversation, request, config, ...oneReply, kept: keepsText }
+      const input = { caller, model, conversation, request, kept: keepsText }
       if (!stream) {
         return Effect.flatMap(
           made === undefined ? completion.whole(input) : completion.together(input, made.whole),
@@ -203,8 +183,7 @@ export const makeResponder = Effect.gen(function*() {
         )
       }
       const opening = made === undefined ? completion.stream(input) : completion.together(input, made.stream)
-      const timeout = config.request_timeouts.client * 1000
-      return streamReply(around === undefined ? opening : around(opening), frames, failure, deadlines, timeout)
+      return streamReply(around === undefined ? opening : around(opening), frames, failure, deadlines, patience())
     },
 
     /**
@@ -212,11 +191,11 @@ export const makeResponder = Effect.gen(function*() {
      * among all work on the gateway's own processor. A count is a request without tokens for the limits of its key.
      */
     countTokens: Effect.fnUntraced(function*(
-      { caller, config, request }: RunningRequest,
+      { caller, request }: RunningRequest,
       model: Route,
       conversation: Conversation
     ) {
-      const count = yield* completion.count({ caller, model, conversation, request, config, ...oneReply })
+      const count = yield* completion.count({ caller, model, conversation, request, kept: false })
       return count ?? (yield* inTurn(runCooperatively(estimateCooperatively(conversation))))
     })
   }

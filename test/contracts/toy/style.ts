@@ -14,7 +14,7 @@ import { errorsOf } from "../../../src/http/errorShapes.ts"
 import { groupRoutes, type HandlersOf } from "../../../src/http/groupRoutes.ts"
 import { requestReader } from "../../../src/http/jsonBody.ts"
 import type { CurrentCaller, CurrentRequest } from "../../../src/http/RequestContext.ts"
-import { conversationBy, findModel, formatBy, makeResponder } from "../../../src/styles/shared/responder.ts"
+import { conversationBy, formatBy, makeResponder } from "../../../src/styles/shared/responder.ts"
 import type { SamplePrompt, SampleRequest, Style } from "../../../src/styles/Style.ts"
 import { toy, toyErrors, ToyReply, ToyRequest } from "./contract.ts"
 import { toyName } from "./names.ts"
@@ -49,7 +49,7 @@ export const ToyHandlers = groupRoutes(
         const sent = yield* readToyRequest(request)
         const current = yield* responder.currentRequest
         const stream = current.stats.stream = sent.body.s === true
-        const model = yield* responder.modelBy(current, () => findModel(current, sent.body.m))
+        const model = yield* responder.findModel(current, sent.body.m)
         const conversation = yield* conversationBy(current, toy.readRequest, sent)
         const format = formatBy({ id: current.request.id, stream }, say, toy, () => undefined)
         return yield* responder.respond(current, model, conversation, format)

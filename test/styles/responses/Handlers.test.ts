@@ -8,16 +8,18 @@ import { TestClock } from "effect/testing"
 import { Callers } from "../../../src/accounts/Callers.ts"
 import { CredentialThrottles } from "../../../src/accounts/CredentialThrottles.ts"
 import { Completion, type CompletionInput, type CompletionOutput } from "../../../src/completion/Completion.ts"
+import { completionBy } from "../../../src/completion/completionOf.ts"
 import { Deadlines } from "../../../src/config/clock/Deadlines.ts"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { CurrentBufferedBytes } from "../../../src/config/limits.ts"
 import { type GatewayError, gatewayError } from "../../../src/domain/GatewayError.ts"
 import { Finish, ReasoningDelta, type ReplyEvent, TextDelta } from "../../../src/domain/ReplyEvent.ts"
+import { layerEntrance } from "../../../src/http/gatewayEntrance.ts"
+import { layerServing } from "../../../src/http/gatewayServing.ts"
 import { WorkLimit } from "../../../src/http/WorkLimit.ts"
 import { ResponsesHandlers } from "../../../src/styles/responses/Handlers.ts"
-import { ResponsesStore } from "../../../src/styles/responses/store/ResponsesStore.ts"
+import { layerResponses } from "../../../src/styles/responses/store/memoryResponses.ts"
 import { ServerFindings } from "../../../src/upstream/ServerFindings.ts"
-import { scriptedCompletion } from "../../support/scriptedCompletion.ts"
 import { parseFrames } from "../../support/sse.ts"
 import { usageInMemory } from "../../support/usage.ts"
 
@@ -34,14 +36,15 @@ const output = (events: Stream.Stream<ReplyEvent, GatewayError>): CompletionOutp
 const serve = Effect.fnUntraced(function*(open: Open) {
   const app = yield* HttpRouter.toHttpEffect(
     ResponsesHandlers.pipe(
+      Layer.provide([layerEntrance, layerServing]),
       Layer.provide([
         Layer.provide(Callers.layer, CredentialThrottles.layerNone),
         Deadlines.layer,
         WorkLimit.layer,
         usageInMemory,
         Layer.mock(ServerFindings)({ now: () => [], readAgain: Effect.void }),
-        ResponsesStore.layer,
-        Layer.succeed(Completion, scriptedCompletion(open))
+        layerResponses,
+        Layer.succeed(Completion, completionBy(open))
       ]),
       Layer.provide(ConfigStore.layerJson({ keys: ["key"] })),
       Layer.provide(HttpServer.layerServices),

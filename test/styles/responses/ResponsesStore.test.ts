@@ -5,6 +5,7 @@ import * as fc from "fast-check"
 import { ConfigStore } from "../../../src/config/ConfigStore.ts"
 import { setField } from "../../../src/config/rawConfig.ts"
 import { jsonSize } from "../../../src/styles/responses/store/jsonSize.ts"
+import { layerResponses, layerResponsesOf } from "../../../src/styles/responses/store/memoryResponses.ts"
 import { ResponsesStore } from "../../../src/styles/responses/store/ResponsesStore.ts"
 import { runs } from "../../support/effort.ts"
 import { makeWallClock } from "../../support/wallClock.ts"
@@ -15,7 +16,7 @@ const roomy = { count: 10_000, bytes: 128 * 1024 * 1024 }
 const start = (limits = roomy, ttl?: number) =>
   Effect.map(
     Layer.build(
-      ResponsesStore.layerLimits(limits).pipe(
+      layerResponsesOf(limits).pipe(
         Layer.provideMerge(
           ConfigStore.layerJson(ttl === undefined ? {} : { responses: { store_ttl_seconds: ttl } }, { adminKey: "a" })
         )
@@ -190,7 +191,7 @@ describe("ResponsesStore", () => {
 
   it.effect("has the bounds that are configured, from the next response on", () =>
     Effect.gen(function*() {
-      const layer = ResponsesStore.layer.pipe(
+      const layer = layerResponses.pipe(
         Layer.provideMerge(ConfigStore.layerJson({ limits: { stored_responses: 10 } }, { adminKey: "a" }))
       )
       const context = yield* Layer.build(layer)

@@ -1,8 +1,7 @@
 /**
  * The texts of a compaction, and the conversation that asks a model for a summary.
  */
-import { mostSummaryTokens } from "../../../completion/bounds.ts"
-import type { CompletedReply, CompletionInput } from "../../../completion/CompletionInput.ts"
+import { type Asked, type CompletedReply, mostSummaryTokens } from "../../../completion/CompletionInput.ts"
 import { type Conversation, type Part, Text } from "../../../domain/Conversation.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import { replyOf, replyText } from "../../../domain/Reply.ts"
@@ -54,7 +53,7 @@ const withShortResults = (conversation: Conversation): Conversation | undefined 
  * What asks the model of a conversation for its summary. The caller's limit, stop sequences and output schema belong to a reply. If the prompt is too
  * long, the model is asked once more with the beginnings of long results.
  */
-export const summaryRequest = (conversation: Conversation): Pick<CompletionInput, "conversation" | "shorter"> => {
+export const summaryRequest = (conversation: Conversation): Asked => {
   const asking: Conversation = {
     ...conversation,
     turns: [...conversation.turns, { role: "user", parts: [Text(handover)] }],

@@ -3,6 +3,7 @@
  */
 import type * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
+import type { GatewayError } from "../../../domain/GatewayError.ts"
 
 /**
  * How a connection ends: its client leaves it, or neither sends nor reads; it is too old, or all connections keep too much; the gateway goes
@@ -43,7 +44,7 @@ export class Connections {
   /** Connections by the caller's key, or by the address of a caller without one. Bounded by the connections. */
   readonly #counts = new Map<string, number>()
   #bytes = 0
-  #isLeaving = false
+  #refusal: GatewayError | undefined
   readonly #metrics: Context.Context<never>
 
   /** `metrics`: where the connections are counted. */
@@ -52,9 +53,13 @@ export class Connections {
     openConnections.modifyUnsafe(0, metrics)
   }
 
-  /** True once connections close: during a drain, and when another worker takes the place of this one. */
+  /** The refusal of new connections, once connections close: during a drain, and when another worker takes the place of this one. */
+  get refusal(): GatewayError | undefined {
+    return this.#refusal
+  }
+
   get isLeaving(): boolean {
-    return this.#isLeaving
+    return this.#refusal !== undefined
   }
 
   /** Counts a connection of a caller. Returns false if the caller has `most` of them. */
@@ -114,8 +119,8 @@ export class Connections {
   }
 
   /** Closes idle connections now, and the others when they are idle. */
-  leave(): void {
-    this.#isLeaving = true
+  leave(refusal: GatewayError): void {
+    this.#refusal = refusal
     for (const connection of this.#open) connection.leave()
   }
 }

@@ -10,16 +10,14 @@ import * as Scope from "effect/Scope"
 import { CloseEvent } from "effect/socket/Socket"
 import * as Tracer from "effect/Tracer"
 import { IncomingMessage } from "node:http"
-import { shuttingDown } from "../../../accounts/refusals.ts"
 import { Deadlines } from "../../../config/clock/Deadlines.ts"
-import { ConfigStore } from "../../../config/ConfigStore.ts"
-import { CurrentBufferedBytes } from "../../../config/limits.ts"
+import { CurrentBufferedBytes, CurrentLimits } from "../../../config/limits.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../../domain/GatewayError.ts"
-import { clientAddress } from "../../../http/clientAddress.ts"
 import { Draining } from "../../../http/Draining.ts"
 import { toGatewayError } from "../../../http/endpointMiddleware.ts"
 import { messageHeaders, messageRequest } from "../../../http/MessageSource.ts"
 import { CurrentCaller, CurrentRequest } from "../../../http/RequestContext.ts"
+import { CurrentServing } from "../../../http/Serving.ts"
 import { Connection } from "./Connection.ts"
 import { Connections } from "./Connections.ts"
 import type { Turn } from "./Turn.ts"
@@ -49,23 +47,24 @@ const handshakeFault = ({ headers }: HttpServerRequest.HttpServerRequest): Gatew
 /** Makes the handler that opens a connection and serves it until it is closed. */
 export const makeConnect = Effect.gen(function*() {
   const router = yield* HttpRouter.HttpRouter
-  const config = yield* ConfigStore
+  const limits = yield* CurrentLimits
+  const { socketAddress } = yield* CurrentServing
   const deadlines = yield* Deadlines
   const draining = yield* Draining
   const connections = new Connections(yield* Effect.context<never>())
-  yield* Effect.forkScoped(Effect.andThen(draining, Effect.sync(() => connections.leave())))
+  yield* Effect.forkScoped(Effect.flatMap(draining, (refusal) => Effect.sync(() => connections.leave(refusal))))
   let app: ReturnType<typeof router.asHttpEffect> | undefined
 
   return Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest) {
-    const { limits, server } = config.now()
-    if (!server.websockets) {
+    const address = socketAddress(request)
+    if (address === undefined) {
       return yield* upgradeRequired("WebSockets are not enabled on this gateway; send POST", {
         setting: "server.websockets"
       })
     }
     const fault = handshakeFault(request)
     if (fault !== undefined) return yield* fault
-    if (connections.isLeaving) return yield* shuttingDown
+    if (connections.refusal !== undefined) return yield* connections.refusal
     const { source } = request
     const caller = yield* CurrentCaller
     const { id } = yield* CurrentRequest
@@ -75,9 +74,9 @@ export const makeConnect = Effect.gen(function*() {
     )
     if (!(source instanceof IncomingMessage)) return yield* upgradeRequired("This server opens no WebSocket; send POST")
     // A client may make up any number of direct tokens, so its address counts in their place.
-    const owner = caller._tag === "Direct" ? `direct ${clientAddress(request, server)}` : caller.owner
+    const owner = caller._tag === "Direct" ? `direct ${address}` : caller.owner
     yield* Effect.acquireRelease(
-      Effect.suspend(() => connections.enter(owner, limits.key_websockets) ? Effect.void : Effect.fail(tooMany)),
+      Effect.suspend(() => connections.enter(owner, limits().key_websockets) ? Effect.void : Effect.fail(tooMany)),
       () => Effect.sync(() => connections.exit(owner))
     )
     const outer = yield* Effect.context<never>()
@@ -95,7 +94,7 @@ export const makeConnect = Effect.gen(function*() {
         socket: source.socket,
         id,
         share: caller._tag === "Direct" ? "direct" : caller.owner,
-        limits: () => config.now().limits,
+        limits,
         sum: yield* CurrentBufferedBytes,
         deadlines,
         connections,

@@ -1,225 +1,64 @@
 /**
- * Stored responses in memory (spec "Stored response"). Only the caller that created a response can read it, until the
- * time-to-live after its last change ends.
- *
- * Entries are ordered by their last change and share one time-to-live, so expired entries are at the front. A full store
- * removes the oldest entry of the largest share, so that no caller can evict the responses of others. Each operation takes
- * O(log n) in the number of shares, plus the entries that it removes. Times are monotonic.
+ * Stored responses as the style sees them (spec "Stored response"). Only the caller that created a response can read it. `memoryResponses.ts`
+ * and `sharedResponses.ts` have the gateway's own.
  */
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Schedule from "effect/Schedule"
-import { Store } from "../../../cluster/store/Store.ts"
-import { CurrentSharedCalls } from "../../../completion/SealedCalls.ts"
-import { ConfigStore } from "../../../config/ConfigStore.ts"
+import type * as Effect from "effect/Effect"
+import type { GatewayError } from "../../../domain/GatewayError.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { Maker } from "../../../domain/makers.ts"
-import { monotonicMillis } from "../../../domain/time.ts"
-import { Heap, type HeapEntry, heapEntry } from "../../../placement/heap.ts"
-import { jsonSize } from "./jsonSize.ts"
-import { makeSharedResponses } from "./sharedResponses.ts"
-import type { ResponsesStoreShape, StoredResponse, StoreLimits } from "./StoredResponse.ts"
 
-export type { OpenResponse, StoredResponse, StoreLimits } from "./StoredResponse.ts"
-
-/** The entries of one owner or of several owners that share a name, oldest change first. */
-class Share {
-  readonly name: string
-  readonly entries = new Map<string, Entry>()
-  bytes = 0
-  /** Positions in the heaps of all shares, the largest first. */
-  readonly byCount: HeapEntry<Share> = heapEntry(this)
-  readonly byBytes: HeapEntry<Share> = heapEntry(this)
-
-  constructor(name: string) {
-    this.name = name
-  }
-}
-
-interface Entry {
-  readonly share: string
+/** A stored response. */
+export interface StoredResponse {
+  readonly id: string
+  /** The response object as JSON text. */
+  readonly body: string
+  /** The items of the conversation before the response's output. */
   readonly items: ReadonlyArray<Json>
-  readonly itemsSize: number
-  body: string
-  heldBy: Maker | undefined
-  /** Monotonic milliseconds. */
-  changedAt: number
-  isFinal: boolean
-  removed: boolean
+  /** The size of `items` in bytes (`jsonSizeSliced`). The store computes it when it is absent, without yields. */
+  readonly itemsSize?: number
+  /** The account by which the server stores the response too. */
+  readonly heldBy?: Maker | undefined
 }
 
-const sizeOf = (entry: Entry): number => entry.itemsSize + 2 * entry.body.length
+/** Limits of the store over all callers, or what it holds. */
+export interface StoreLimits {
+  readonly count: number
+  readonly bytes: number
+}
 
-/** How often expired entries are removed while no request removes them. */
-const sweepEvery = "30 seconds"
+/** A response in progress. */
+export interface OpenResponse {
+  /**
+   * Stores the final response object; does nothing for a removed response. Synchronous, so that the store has it before the
+   * client receives the last frame. A shared store has it once `written` is done.
+   */
+  readonly finalizeUnsafe: (body: string, heldBy?: Maker | undefined) => void
+  /** The pending writes, which must finish before the client may receive more frames; `undefined` without any. */
+  readonly written: () => Effect.Effect<void> | undefined
+}
+
+/** What stores responses. */
+export interface ResponsesStoreShape {
+  /**
+   * The response with this id; `undefined` when the owner did not create it or it has expired. Fails with
+   * `store_unavailable` when the shared store does not answer.
+   */
+  readonly get: (owner: string, id: string) => Effect.Effect<StoredResponse | undefined, GatewayError>
+  /** Stores a final response. A full store removes responses of the largest `share`, which is the owner by default. */
+  readonly put: (owner: string, response: StoredResponse, share?: string) => Effect.Effect<void>
+  /**
+   * Stores a response in progress; it expires only after it is final. Synchronous, so that the store has it before the client
+   * receives its id.
+   */
+  readonly openUnsafe: (owner: string, response: StoredResponse, share?: string) => OpenResponse
+  /** Removes a response; returns false when `get` would return `undefined`. Fails as `get` does. */
+  readonly remove: (owner: string, id: string) => Effect.Effect<boolean, GatewayError>
+  /** The number and bytes of the stored responses. */
+  readonly held: Effect.Effect<StoreLimits>
+}
 
 /** The stored responses of all callers. */
 export class ResponsesStore extends Context.Service<ResponsesStore, ResponsesStoreShape>()(
   "model-gateway/responses-store/ResponsesStore"
-) {
-  static readonly make = Effect.fnUntraced(function*(limits: () => StoreLimits) {
-    const config = yield* ConfigStore
-    const clock = yield* Clock.Clock
-    const entries = new Map<string, Entry>()
-    const shares = new Map<string, Share>()
-    const byCount = new Heap<Share>()
-    const byBytes = new Heap<Share>()
-    let bytes = 0
-
-    const place = (share: Share) => {
-      if (share.entries.size === 0) {
-        shares.delete(share.name)
-        byCount.remove(share.byCount)
-        byBytes.remove(share.byBytes)
-      } else {
-        byCount.put(share.byCount, -share.entries.size)
-        byBytes.put(share.byBytes, -share.bytes)
-      }
-    }
-    const drop = (id: string, entry: Entry) => {
-      const size = sizeOf(entry)
-      entries.delete(id)
-      bytes -= size
-      const share = shares.get(entry.share)!
-      share.entries.delete(id)
-      share.bytes -= size
-      place(share)
-    }
-    /** Adds an entry behind all others: it changed last. */
-    const keep = (id: string, entry: Entry) => {
-      const size = sizeOf(entry)
-      entry.changedAt = monotonicMillis(clock)
-      entries.set(id, entry)
-      bytes += size
-      const share = shares.get(entry.share) ?? new Share(entry.share)
-      shares.set(entry.share, share)
-      share.entries.set(id, entry)
-      share.bytes += size
-      place(share)
-    }
-    /** Removes expired entries. */
-    const sweep = () => {
-      const now = monotonicMillis(clock)
-      const ttl = config.now().responses.store_ttl_seconds * 1000
-      for (const [id, entry] of entries) {
-        if (now - entry.changedAt < ttl) return
-        drop(id, entry)
-        // A response in progress does not expire: it moves to the end.
-        if (!entry.isFinal) keep(id, entry)
-      }
-    }
-    const insert = (id: string, entry: Entry) => {
-      keep(id, entry)
-      sweep()
-      const most = limits()
-      for (;;) {
-        const largest = bytes > most.bytes ? byBytes.peek() : entries.size > most.count ? byCount.peek() : undefined
-        if (largest === undefined) return
-        for (const [oldest, dropped] of largest.value.entries) {
-          drop(oldest, dropped)
-          break
-        }
-      }
-    }
-    /** Ids of servers are unique for their callers alone. */
-    const keyOf = (owner: string, id: string): string => `${id}\n${owner}`
-    const add = (owner: string, response: StoredResponse, share: string, isFinal: boolean): Entry => {
-      const entry: Entry = {
-        share,
-        items: response.items,
-        itemsSize: response.itemsSize ?? jsonSize(response.items),
-        body: response.body,
-        heldBy: response.heldBy,
-        changedAt: 0,
-        isFinal,
-        removed: false
-      }
-      const key = keyOf(owner, response.id)
-      const before = entries.get(key)
-      if (before !== undefined) drop(key, before)
-      insert(key, entry)
-      return entry
-    }
-    const find = (owner: string, id: string): Entry | undefined => {
-      sweep()
-      return entries.get(keyOf(owner, id))
-    }
-
-    yield* Effect.forkScoped(Effect.repeat(Effect.sync(sweep), Schedule.spaced(sweepEvery)))
-
-    return ResponsesStore.of({
-      get: (owner, id) =>
-        Effect.sync(() => {
-          const entry = find(owner, id)
-          if (entry === undefined) return undefined
-          const { body, heldBy, items } = entry
-          return { id, body, items, ...(heldBy === undefined ? {} : { heldBy }) }
-        }),
-      put: (owner, response, share = owner) =>
-        Effect.sync(() => {
-          add(owner, response, share, true)
-        }),
-      openUnsafe(owner, response, share = owner) {
-        const id = keyOf(owner, response.id)
-        const entry = add(owner, response, share, false)
-        return {
-          finalizeUnsafe(body, heldBy) {
-            if (entry.removed) return
-            if (entries.get(id) === entry) drop(id, entry)
-            entry.body = body
-            entry.heldBy = heldBy
-            entry.isFinal = true
-            insert(id, entry)
-          },
-          written: () => undefined
-        }
-      },
-      remove: (owner, id) =>
-        Effect.sync(() => {
-          const entry = find(owner, id)
-          if (entry === undefined) return false
-          entry.removed = true
-          drop(keyOf(owner, id), entry)
-          return true
-        }),
-      held: Effect.sync(() => ({ count: entries.size, bytes }))
-    })
-  })
-
-  /** The stored responses of all nodes of a shared store, with the configured limits over all nodes. */
-  static readonly layerShared: Layer.Layer<ResponsesStore, never, ConfigStore | Store> = Layer.effect(
-    ResponsesStore,
-    Effect.gen(function*() {
-      const store = yield* Store
-      return ResponsesStore.of(makeSharedResponses(store, yield* ConfigStore, store.membership.countLostWrite))
-    })
-  )
-
-  /**
-   * Keeps sealed fields of calls beside the stored responses of a shared store: encrypted like them, within the same limits and
-   * lifetime, and as a part of their caller's share. The owner's name differs, so that no response has their id.
-   */
-  static readonly layerSharedCalls: Layer.Layer<never, never, ResponsesStore> = Layer.effect(
-    CurrentSharedCalls,
-    Effect.map(ResponsesStore, (responses) => ({
-      put: (owner, id, body) => responses.put(`calls ${owner}`, { id, body, items: [] }, owner),
-      get: (owner, id) => Effect.map(responses.get(`calls ${owner}`, id), (found) => found?.body)
-    }))
-  )
-
-  /** A store with the given limits. */
-  static readonly layerLimits = (limits: StoreLimits): Layer.Layer<ResponsesStore, never, ConfigStore> =>
-    Layer.effect(ResponsesStore, ResponsesStore.make(() => limits))
-
-  /** A store with the configured limits. */
-  static readonly layer: Layer.Layer<ResponsesStore, never, ConfigStore> = Layer.effect(
-    ResponsesStore,
-    Effect.flatMap(ConfigStore, (config) =>
-      ResponsesStore.make(() => {
-        const { stored_bytes, stored_responses } = config.now().limits
-        return { count: stored_responses, bytes: stored_bytes }
-      }))
-  )
-}
+) {}

@@ -8,17 +8,19 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { hash } from "node:crypto"
 import { pieceBytes, piecesOf } from "../../../cluster/store/encryption.ts"
-import type { Store } from "../../../cluster/store/Store.ts"
+import { Store } from "../../../cluster/store/Store.ts"
 import { type StoreCommand, StoreUnavailable } from "../../../cluster/store/StoreShape.ts"
-import type { ConfigStore } from "../../../config/ConfigStore.ts"
+import { CurrentSharedCalls } from "../../../completion/SealedCalls.ts"
+import { ConfigStore } from "../../../config/ConfigStore.ts"
 import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { Maker } from "../../../domain/makers.ts"
-import type { OpenResponse, ResponsesStoreShape, StoredResponse } from "./StoredResponse.ts"
+import { type OpenResponse, ResponsesStore, type ResponsesStoreShape, type StoredResponse } from "./ResponsesStore.ts"
 
 /** Seconds until a response in progress expires. */
 const longestMaking = 86_400
@@ -271,3 +273,24 @@ export const makeSharedResponses = (
     )
   }
 }
+
+/** The stored responses of all nodes of a shared store, with the configured limits over all nodes. */
+export const layerSharedResponses: Layer.Layer<ResponsesStore, never, ConfigStore | Store> = Layer.effect(
+  ResponsesStore,
+  Effect.gen(function*() {
+    const store = yield* Store
+    return ResponsesStore.of(makeSharedResponses(store, yield* ConfigStore, store.membership.countLostWrite))
+  })
+)
+
+/**
+ * Keeps sealed fields of calls beside the stored responses of a shared store: encrypted like them, within the same limits and
+ * lifetime, and as a part of their caller's share. The owner's name differs, so that no response has their id.
+ */
+export const layerSharedCalls: Layer.Layer<never, never, ResponsesStore> = Layer.effect(
+  CurrentSharedCalls,
+  Effect.map(ResponsesStore, (responses) => ({
+    put: (owner, id, body) => responses.put(`calls ${owner}`, { id, body, items: [] }, owner),
+    get: (owner, id) => Effect.map(responses.get(`calls ${owner}`, id), (found) => found?.body)
+  }))
+)

@@ -1,66 +1,30 @@
 /**
- * Embeddings for all styles: made by the gateway without an account, or by the upstream, as `embeddings.provider` says.
+ * The gateway's embeddings for all styles: made by itself without an account, or by the upstream, as `embeddings.provider` says.
  *
  * The gateway makes each vector when the client reads it and processes long inputs in pieces, so that a large request
  * neither delays other requests nor is in memory as a whole.
  */
 import * as Effect from "effect/Effect"
-import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import type * as Scope from "effect/Scope"
+import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../../../accounts/Accounts.ts"
-import { admitRequest, type Asked, keyOf } from "../../../completion/admission.ts"
+import { admitRequest, keyOf } from "../../../completion/admission.ts"
 import { embedUpstream } from "../../../completion/embedUpstream.ts"
 import { promptUsage } from "../../../completion/SentPrompt.ts"
 import { noDriver, noteUnpassed, noteVendorInputs } from "../../../completion/unsentFields.ts"
 import { runCooperatively } from "../../../config/clock/cooperative.ts"
 import { Deadlines } from "../../../config/clock/Deadlines.ts"
-import type { GatewayConfig } from "../../../config/GatewayConfig.ts"
-import type { ServerFields } from "../../../contracts/shared/Family.ts"
-import type { VendorInputs } from "../../../domain/Embeddings.ts"
+import { ConfigStore } from "../../../config/ConfigStore.ts"
 import { estimateTokens } from "../../../domain/estimateTokens.ts"
-import { type GatewayError, gatewayError } from "../../../domain/GatewayError.ts"
 import { type Cooperative, Slice } from "../../../domain/stream/cooperative.ts"
 import { WorkLimit } from "../../../http/WorkLimit.ts"
 import { KeyLimits } from "../../../usage/KeyLimits.ts"
+import { CurrentEmbeddings, type Embedded, type Embeddings, type EmbeddingsRequest, noProvider } from "./Embeddings.ts"
 import { type Input, inputTokens, pieceSize } from "./inputs.ts"
 import { defaultDimensions, makeVectorizer, type Vectorizer } from "./vector.ts"
 
-/** A request for embeddings. `dimensions` is `undefined` for the provider's default. */
-export interface EmbeddingsRequest extends Asked {
-  readonly inputs: ReadonlyArray<Input>
-  readonly dimensions: number | undefined
-  /** The vendor's own fields of each input. */
-  readonly own: VendorInputs | undefined
-  /** Fields of the caller's body for the server. */
-  readonly fields: ServerFields | undefined
-  readonly config: GatewayConfig
-}
-
-/** Embeddings of a request. */
-export interface Embedded {
-  /** A vector for each input, in their order. */
-  readonly vectors: Stream.Stream<ArrayLike<number>>
-  /** Returns the tokens of all inputs and notes them in the request's stats. Call it once all vectors are read. */
-  readonly end: () => number
-}
-
-/** Makes embeddings. */
-export interface Embeddings {
-  /** The error of a configuration without a provider; `undefined` with one. */
-  readonly unavailable: (config: GatewayConfig) => GatewayError | undefined
-  /** Admits the request for the lifetime of the scope and starts to make its vectors. */
-  readonly embed: (asked: EmbeddingsRequest) => Effect.Effect<Embedded, GatewayError, Scope.Scope>
-}
-
 /** Values of `embeddings.provider` for the gateway's own embeddings; all have the same meaning. */
 const ownProviders: ReadonlySet<string> = new Set(["mock", "deterministic", "builtin"])
-
-const noProvider = gatewayError(
-  "embeddings_unavailable",
-  "Embeddings are not enabled on this gateway. Ask the gateway's operator.",
-  { cause: { setting: "embeddings.provider" } }
-)
 
 interface EmbeddedInput {
   readonly tokens: number
@@ -89,30 +53,11 @@ function* embedOne(vectorizer: Vectorizer, input: Input): Cooperative<EmbeddedIn
 /** Rounds to seven digits, the precision of the 32-bit floats that some callers request. */
 const rounded = (vector: Float64Array): Float64Array => vector.map((value) => Math.round(value * 1e7) / 1e7)
 
-/**
- * Streams a JSON reply while the vectors are made. `item` writes the vector at an index; `tail` writes the rest of the JSON
- * from the tokens of all inputs.
- */
-export const streamVectors = (
-  { end, vectors }: Embedded,
-  head: string,
-  item: (vector: ArrayLike<number>, index: number) => string,
-  tail: (tokens: number) => string
-): HttpServerResponse.HttpServerResponse => {
-  const items = Stream.map(
-    Stream.zipWithIndex(vectors),
-    ([vector, index]) => `${index === 0 ? "" : ","}${item(vector, index)}`
-  )
-  const last = Stream.fromEffect(Effect.sync(() => tail(end())))
-  const text = Stream.succeed(head).pipe(Stream.concat(items), Stream.concat(last))
-  return HttpServerResponse.stream(Stream.encodeText(text), { contentType: "application/json" })
-}
+type EmbeddingServices = Accounts | ConfigStore | Deadlines | KeyLimits | WorkLimit
 
-type EmbeddingServices = KeyLimits | Accounts | Deadlines | WorkLimit
-
-/** Makes the embeddings of all styles. Build it once, not per request. */
-export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices> = Effect.gen(
+const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices> = Effect.gen(
   function*() {
+    const store = yield* ConfigStore
     const keyLimits = yield* KeyLimits
     const accounts = yield* Accounts
     const deadlines = yield* Deadlines
@@ -120,12 +65,12 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
 
     const fromUpstream = Effect.fnUntraced(
       function*(
-        { caller, config, dimensions, fields, inputs, model, own, request }: EmbeddingsRequest,
+        { caller, dimensions, fields, inputs, model, own, request }: EmbeddingsRequest,
         estimate: Effect.Effect<number>
       ) {
         const { promptTokens, vectors } = yield* embedUpstream(accounts, deadlines, {
           caller,
-          config,
+          config: store.now(),
           model,
           inputs,
           dimensions,
@@ -172,10 +117,12 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
     }
 
     return {
-      unavailable: ({ embeddings: { provider } }) =>
-        provider === "upstream" || ownProviders.has(provider) ? undefined : noProvider,
+      unavailable: () => {
+        const { provider } = store.now().embeddings
+        return provider === "upstream" || ownProviders.has(provider) ? undefined : noProvider
+      },
       embed: Effect.fnUntraced(function*(asked) {
-        const { caller, config, inputs, request } = asked
+        const { caller, inputs, request } = asked
         request.stats.progress = "begun"
         const estimating = inTurn(Effect.suspend(() => runCooperatively(inputTokens(inputs))))
         const estimate = keyLimits.countsTokens(keyOf(caller)) ? yield* estimating : undefined
@@ -184,11 +131,16 @@ export const makeEmbeddings: Effect.Effect<Embeddings, never, EmbeddingServices>
           asked,
           () => estimate ?? 0,
           () =>
-            config.embeddings.provider === "upstream"
+            store.now().embeddings.provider === "upstream"
               ? fromUpstream(asked, estimate === undefined ? estimating : Effect.succeed(estimate))
               : Effect.succeed(fromGateway(asked))
         )
       })
     }
   }
+)
+
+export const layerEmbeddings: Layer.Layer<never, never, EmbeddingServices> = Layer.effect(
+  CurrentEmbeddings,
+  makeEmbeddings
 )
