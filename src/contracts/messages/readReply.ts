@@ -21,7 +21,7 @@ import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
 import { endOf, gaveUp } from "../shared/ends.ts"
 import { errorBody } from "../shared/errorBody.ts"
 import { errorFacts, isError as isOtherError } from "../shared/errorFacts.ts"
-import { asString, isShallow, otherFields, parseJson } from "../shared/json.ts"
+import { asString, isObjectText, isShallow, otherFields, parseJson } from "../shared/json.ts"
 import { type Piece, RepeatedEvents } from "../shared/RepeatedEvents.ts"
 import { usageOf } from "./usage.ts"
 
@@ -145,7 +145,8 @@ class EventDecoder implements ChunkDecoder {
     if (data.trim() === "") return
     const value = parseJson(data)
     if (event === "error") return this.fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
-    if (!isRecord(value)) return data.trim() === "[DONE]" ? undefined : this.fail({ kind: "malformed" })
+    if (value === null || data.trim() === "[DONE]") return
+    if (!isRecord(value)) return this.fail({ kind: "malformed" })
     if (isError(value)) return this.fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     this.take(value, out)
     this.repeated.parsed(data, value, true)
@@ -324,7 +325,9 @@ class EventDecoder implements ChunkDecoder {
     const type = delta["type"]
     const started = deltaKinds.get(type)
     // Some servers begin a block by its first delta.
-    if (this.block === undefined && started !== undefined) this.startBlock({ type: started }, out)
+    if (started !== undefined && this.block?.kind !== started && this.block?.kind !== "other") {
+      this.startBlock({ type: started }, out)
+    }
     const { block } = this
     if (block === undefined) return
     if (type === "text_delta" && block.kind === "text") {
@@ -381,7 +384,11 @@ class EventDecoder implements ChunkDecoder {
         return
       case "tool_use": {
         const { input } = fields
-        const last = block.hasContent ? rest : JSON.stringify(isRecord(input) ? input : {})
+        const last = block.hasContent
+          ? rest
+          : isObjectText(input)
+          ? input
+          : JSON.stringify(isRecord(input) ? input : {})
         if (last !== "") out.push(UpstreamCall(block.call, undefined, undefined, last))
         return
       }

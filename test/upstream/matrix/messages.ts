@@ -1,6 +1,6 @@
 /** The driver for messages in the matrix. */
-import { text } from "../../styles/replies.ts"
-import { citySchema } from "../../styles/support.ts"
+import { oslo, reasoning, text } from "../../styles/replies.ts"
+import { citySchema, tools } from "../../styles/support.ts"
 import {
   events,
   failed,
@@ -383,6 +383,40 @@ export const messages: MatrixDriver = {
       finish: "length",
       // The messages style has the server's own word.
       styles: ["chat", "responses", "generate"]
+    },
+    {
+      name: "a null among the events",
+      answer: {
+        pieces: [events(
+          ...messageEvents([textBlock("Hello")], { usage: counts }).flatMap((event) => [event, "data: null\n\n"])
+        )]
+      },
+      pieces: [text("Hello")],
+      finish: "stop"
+    },
+    {
+      name: "pieces of blocks that nothing begins or ends",
+      answer: {
+        pieces: [events(
+          ...messageEvents([{ type: "thinking", thinking: "Hm.", signature: "c2ln" }, textBlock("Hello")], {
+            usage: counts
+          }).filter(({ type }) => !/^content_block_st/.test(String(type)))
+        )]
+      },
+      pieces: [reasoning("Hm."), text("Hello")],
+      finish: "stop",
+      ask: { reasoner: true },
+      styles: ["chat", "responses", "generate"]
+    },
+    {
+      name: "the input of a call as text",
+      answer: wholeMessage([{ type: "tool_use", id: "toolu_0", name: "get_weather", input: `{"city":"Oslo"}` }], {
+        stop: { stop_reason: "tool_use" },
+        usage: counts
+      }),
+      pieces: [oslo],
+      finish: "tool_calls",
+      ask: { tools }
     },
     ...[streamedMessage, wholeMessage].map((write) => ({
       name: `an end with a word that no table has, by ${write.name}`,

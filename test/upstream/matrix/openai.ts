@@ -213,6 +213,27 @@ export const openai: MatrixDriver = {
     calls("all numbered 0, without ids, in one list", [
       list(nameless("get_weather", inOslo), nameless("get_weather", inOslo))
     ], [oslo, oslo]),
+    calls("whose arguments have a number that none has", [
+      list(header(0, "get_weather")),
+      list(piece(0, inOslo)),
+      list({ index: 0, id: "second", function: { name: "get_time", arguments: "" } }),
+      list(piece(1, `{"city"`)),
+      list(piece(1, `:"Rome"}`))
+    ], [oslo, rome]),
+    {
+      name: "a null among the chunks",
+      answer: {
+        pieces: [
+          frames(chunk({ content: "Hel" }), "null", chunk({ content: "lo" }), chunk({}, "stop"), {
+            ...chunk({}),
+            choices: [],
+            usage
+          }, "[DONE]")
+        ]
+      },
+      pieces: [text("Hello")],
+      finish: "stop"
+    },
     calls("where the text may begin one", [content("See <tool"), list(nativeRome), content("s>.")], [
       text("See <tool"),
       rome,
