@@ -175,7 +175,16 @@ export const openai: MatrixDriver = {
       { pieces: [frames(chunk({}, "content_filter"))] },
       told(400, "content_filter", /filter/)
     ],
-    ["an error that says 200", json(200, error({})), told(503, "upstream_error", /word of the server/, 3)]
+    ["an error that says 200", json(200, error({})), told(503, "upstream_error", /word of the server/, 3)],
+    ...([
+      [1_002, told(429, "upstream_rate_limited", /limits the rate/, 3)],
+      [1_013, told(503, "upstream_error", /word of the server/, 3)]
+    ] as const).flatMap(([status_code, told]) => {
+      const body = { choices: null, base_resp: { status_code, status_msg: word } }
+      return ([["whole", json(200, body)], ["streamed", { pieces: [frames(body, "[DONE]")] }]] as const).map(
+        ([way, answer]) => [`the code ${status_code} beside a reply, ${way}`, answer, told] as const
+      )
+    })
   ],
   furtherStreamFaults: [
     [
