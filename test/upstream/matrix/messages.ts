@@ -429,7 +429,7 @@ export const messages: MatrixDriver = {
         pieces: [events(
           ...messageEvents([{ type: "thinking", thinking: "Hm.", signature: "c2ln" }, textBlock("Hello")], {
             usage: counts
-          }).filter(({ type }) => !/^content_block_st/.test(String(type)))
+          }).filter(({ type }) => !String(type).startsWith("content_block_st"))
         )]
       },
       pieces: [reasoning("Hm."), text("Hello")],
