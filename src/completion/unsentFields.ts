@@ -15,7 +15,7 @@ import { nearestEffort, type SourcedFacts } from "../domain/modelFacts.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import { type FamilyName, isWholeFor } from "../domain/VendorFields.ts"
 import { askedBy, type Driver, type Sends, sendsNothing } from "../upstream/Upstream.ts"
-import { noteIgnored, noteMoreIgnored } from "./ignored.ts"
+import { noteIgnored, noteMoreIgnored, replyPath } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
 
@@ -173,11 +173,18 @@ export const noteUnsent = (
   return noteRepairs(conversation, driver, request) ?? noteUnsentFields(conversation, request, driver)
 }
 
+/** The names of fields by their paths in the contracts that have them elsewhere. */
+const namesByPath: ReadonlyMap<string, string> = new Map(
+  Object.values(contracts).flatMap(({ facts }) =>
+    Array.from(facts.words.paths, ([name, path]) => [path, name] as const)
+  )
+)
+
 const limitNames = /^(?:max_(?:completion_|output_)?tokens|maxOutputTokens)$/
 
 /**
  * The names of fields that were not sent as the request has them, because the server refuses them: in the client's words where it has written
- * them, or else in those of what is sent.
+ * them, or else in those of what is sent. Parts of the reply keep their names.
  */
 export const changedNames = (
   paths: ReadonlyArray<string>,
@@ -187,7 +194,9 @@ export const changedNames = (
   const words = wordsOf(style)
   return paths.flatMap((path) => {
     const name = path.split(".").at(-1)!
-    if (limitNames.test(name)) {
+    if (path.startsWith(`${replyPath}.`)) return path
+    const hasLimit = sampling.maxCompletionTokens !== undefined || sampling.maxTokens !== undefined
+    if (hasLimit && limitNames.test(name)) {
       return words.limitPath(sampling.maxCompletionTokens === undefined ? "maxTokens" : "maxCompletionTokens")
     }
     const key = samplingKeys.find((key) => samplingFields[key] === name || key === name)
@@ -195,7 +204,8 @@ export const changedNames = (
     if (path === "tool_choice") return words.toolChoice
     if (path === "response_format") return words.schema
     if (/effort|thinking/i.test(path) && thinking?.fields !== undefined) return thinking.fields
-    return Object.hasOwn(serverFields, path) ? words.paths.get(path) ?? path : `sent.${path}`
+    const written = namesByPath.get(path) ?? path
+    return Object.hasOwn(serverFields, written) ? words.paths.get(written) ?? written : `sent.${path}`
   })
 }
 

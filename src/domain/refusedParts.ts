@@ -8,6 +8,10 @@ export const RefusedPart = Schema.Union([
   Schema.TaggedStruct("UnsupportedField", { path }),
   /** The field has a value that the model does not take. `allowed` is empty if the server names none. */
   Schema.TaggedStruct("UnsupportedValue", { path, allowed: Schema.Array(Schema.String) }),
+  /** The field has this value, which the model does not take. It may take others. */
+  Schema.TaggedStruct("RefusedValue", { path, value: Schema.String }),
+  /** The field has a number that is outside of those that the model takes. */
+  Schema.TaggedStruct("OutOfRange", { path, least: Schema.Number, most: Schema.Number }),
   /** The limit of output is above the most that the model writes. */
   Schema.TaggedStruct("TooLarge", { most: Schema.Number }),
   /** The prompt fits, and the limit of output is above what it leaves of the window. */
@@ -39,6 +43,10 @@ export const aboutPart = (part: RefusedPart): string => {
       return part.allowed.length === 0
         ? `${part.path} is sent without the value that was refused`
         : `${part.path} is one of ${part.allowed.join(", ")}`
+    case "RefusedValue":
+      return `${part.path} is not sent as ${part.value}`
+    case "OutOfRange":
+      return `${part.path} is ${part.least} to ${part.most}`
     case "TooLarge":
       return `the limit of output is ${part.most} at most`
     case "OverWindow":
@@ -68,8 +76,11 @@ export const keyOfPart = (part: RefusedPart): string => {
     case "UnsupportedField":
     case "UnsupportedValue":
       return part.path
+    case "RefusedValue":
+      return `${part.path} ${part.value}`
     case "Conflict":
       return part.paths.join()
+    case "OutOfRange":
     case "TooLong":
       return `${part._tag} ${part.path}`
     default:

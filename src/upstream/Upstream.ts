@@ -98,7 +98,7 @@ export interface CompletionRequest {
   readonly budget: RequestBudget
   /** Receives the id of the upstream session as soon as it exists, because later steps may fail and leave it behind. */
   readonly onSession: ((sessionId: string) => Effect.Effect<void>) | undefined
-  /** Receives the paths of what of the request the server has not got, in the server's words. */
+  /** Receives the paths of what of the request the server has not got, and of its reply the caller, in the server's words. */
   readonly onChanged: ((paths: ReadonlyArray<string>) => void) | undefined
   /** Called for every round after the first. */
   readonly onContinue: (() => void) | undefined

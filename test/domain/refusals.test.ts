@@ -15,6 +15,15 @@ const long = (path: string, most: number): RefusedPart => ({ _tag: "TooLong", pa
 const forced: RefusedPart = { _tag: "ForcedCall" }
 
 const thinkingConfig = "generationConfig.thinkingConfig"
+const budget = `${thinkingConfig}.thinkingBudget`
+const refused = (path: string, value: string): RefusedPart => ({ _tag: "RefusedValue", path, value })
+const outOfRange = (path: string, least: number, most: number): RefusedPart => ({
+  _tag: "OutOfRange",
+  path,
+  least,
+  most
+})
+const thoughts = field("messages.reasoning_content")
 
 /** Each server, its message, and what it says; with the field that the error names. */
 const rows: ReadonlyArray<
@@ -37,6 +46,11 @@ const rows: ReadonlyArray<
   ]],
   ["OpenAI, of an unknown field", "Unknown parameter: 'verbosity'.", [field("verbosity")]],
   ["Azure", "Unrecognized request argument supplied: reasoning_effort", [field("reasoning_effort")]],
+  [
+    "Azure, in a long sentence",
+    "Unrecognized request argument supplied: parallel_tool_calls. Please contact us through an Azure support request at: https://x.test/a",
+    [field("parallel_tool_calls")]
+  ],
   ["Azure, of several", "Unrecognized request arguments supplied: store, verbosity", [
     field("store"),
     field("verbosity")
@@ -54,6 +68,40 @@ const rows: ReadonlyArray<
   ["Anthropic", "context_management: Extra inputs are not permitted", [field("context_management")]],
   ["Fireworks", "Extra inputs are not permitted, field: 'prompt_cache_key', value: 'a'", [field("prompt_cache_key")]],
   ["Groq", "property 'store' is unsupported, did you mean 'stop'?", [field("store")]],
+  ["xAI, of a model", "Model grok-4.5 does not support parameter presencePenalty.", [field("presencePenalty")]],
+  ["NVIDIA", "Validation: Unsupported parameter(s): reasoning_budget, `top_k`", [
+    field("reasoning_budget"),
+    field("top_k")
+  ]],
+  [
+    "Cohere",
+    "unknown field: parameter 'strict' is not a valid field. For proper usage, please refer to https://x.test/a",
+    [field("tools.strict")]
+  ],
+  ["Cohere, of another field", "unknown field: parameter 'top_k' is not a valid field.", [field("top_k")]],
+  ["Copilot", "reasoning_effort \"medium\" was provided, but model gpt-4o does not support reasoning effort", [
+    field("reasoning_effort")
+  ]],
+  [
+    "LM Studio, of efforts",
+    "Model 'qwen3-vl-8b' does not expose reasoning configuration.",
+    [field("reasoning_effort")],
+    "reasoning"
+  ],
+  [
+    "Cerebras, of earlier thinking",
+    "messages.1.assistant.reasoning_content: property 'messages.1.assistant.reasoning_content' is unsupported",
+    [thoughts]
+  ],
+  ["Fireworks, of earlier thinking", "Extra inputs are not permitted, field: 'messages[8].reasoning', value: 'Hm'", [
+    field("messages.reasoning")
+  ]],
+  [
+    "vLLM, of earlier thinking",
+    "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 2, 'assistant', 'reasoning_content'), 'msg': 'Extra inputs are not permitted'}]",
+    [thoughts]
+  ],
+  ["serde, of earlier thinking", "messages[1]: unknown field `reasoning_content`, expected one of `role`", [thoughts]],
   ["Groq, of a model", "`reasoning_effort` is not supported with this model", [field("reasoning_effort")]],
   ["xAI", "Argument not supported on this model: reasoning_effort", [field("reasoning_effort")]],
   ["llama.cpp", "Unsupported param: logit_bias", [field("logit_bias")]],
@@ -77,10 +125,32 @@ const rows: ReadonlyArray<
   ["Gemini, of a model", "Thinking level is not supported for this model.", [
     field(`${thinkingConfig}.thinking_level`)
   ]],
-  ["Gemini, of a budget", "Budget 0 is invalid. This model only works in thinking mode.", [
-    field(`${thinkingConfig}.thinkingBudget`)
+  ["Gemini, of no budget", "Budget 0 is invalid. This model only works in thinking mode.", [
+    outOfRange(budget, 1, 2 ** 31 - 1)
   ]],
-  ["Gemini, of a large budget", "The thinking budget (52428) is invalid.", [field(`${thinkingConfig}.thinkingBudget`)]],
+  ["Gemini, of a large budget", "The thinking budget (52428) is invalid.", [refused(budget, "52428")]],
+  [
+    "Vertex, of a budget",
+    "Unable to submit request because thinking_budget is out of range; supported values are integers from 128 to 32768. Learn more: https://docs",
+    [outOfRange(budget, 128, 32_768)]
+  ],
+  ["Gemini, of a level", "Thinking level MEDIUM is not supported for this model.", [
+    refused(`${thinkingConfig}.thinkingLevel`, "MEDIUM")
+  ]],
+  [
+    "Vertex, of a level",
+    "Unable to submit request because thinking_level MEDIUM is not supported by this model. Learn more: https://docs",
+    [refused(`${thinkingConfig}.thinkingLevel`, "MEDIUM")]
+  ],
+  ...[
+    "Thinking is not enabled for models/gemini-2.0-flash",
+    "thinking_config is not supported.",
+    "Unable to submit request because Thinking_config.include_thoughts is only enabled when thinking is enabled."
+  ].map((message) => ["Gemini, without thinking", message, [field(thinkingConfig)]] as const),
+  ["Gemini, of penalties", "Penalty is not enabled for models/gemini-2.5-flash", [
+    field("presencePenalty"),
+    field("frequencyPenalty")
+  ]],
   ["Ollama", "think value \"medium\" is not supported for this model", [value("reasoning_effort")]],
   ["Ollama, without thinking", "\"qwen2.5:7b\" does not support thinking", [field("reasoning_effort")]],
   [
@@ -97,7 +167,15 @@ const rows: ReadonlyArray<
     "The model returned the following errors: top_p must be unset when thinking is enabled.",
     [field("top_p")]
   ],
-  ["Anthropic, of thinking", "\"thinking.type.enabled\" is not supported for this model.", [field("thinking")]],
+  ["Anthropic, of thinking", "\"thinking.type.enabled\" is not supported for this model.", [
+    refused("thinking.type", "enabled")
+  ]],
+  ["Anthropic, of adaptive thinking", "adaptive thinking is not supported on this model", [
+    refused("thinking.type", "adaptive")
+  ]],
+  ["Anthropic, of an effort", "output_config.effort: Input should be 'low', 'medium' or 'high'", [
+    value("output_config.effort", "low", "medium", "high")
+  ]],
   ["Anthropic, of efforts", "This model does not support the effort parameter.", [field("output_config.effort")]],
   [
     "Bedrock, of two fields",
@@ -128,6 +206,59 @@ const rows: ReadonlyArray<
   ["Groq, of an effort", "`reasoning_effort` must be one of `low`, `medium`, or `high`", [
     value("reasoning_effort", "low", "medium", "high")
   ]],
+  ["Groq, in a plain sentence", "reasoning_effort must be one of none or default", [
+    value("reasoning_effort", "none", "default")
+  ]],
+  [
+    "OpenAI, of an effort of Responses",
+    "Unsupported value: 'none' is not supported with the 'gpt-5.1-codex' model. Supported values are: 'low', 'medium', and 'high'.",
+    [value("reasoning.effort", "low", "medium", "high")],
+    "reasoning.effort"
+  ],
+  [
+    "DeepSeek, of an effort",
+    "Failed to deserialize the JSON body into the target type: reasoning_effort: unknown variant `none`, expected one of `high`, `low`, `medium`, `max`, `xhigh` at line 1 column 68",
+    [value("reasoning_effort", "high", "low", "medium", "max", "xhigh")]
+  ],
+  [
+    "SGLang, of an effort",
+    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'low', 'medium' or 'high'\", 'input': 'xhigh'}",
+    [value("reasoning_effort", "low", "medium", "high")]
+  ],
+  [
+    "Mistral, by names of Python",
+    "reasoning_effort='medium' is not supported for this model. Must be one of (<ReasoningEffort.none: 'none'>, <ReasoningEffort.high: 'high'>)",
+    [value("reasoning_effort", "none", "high")]
+  ],
+  ["CLIProxyAPI", "level \"max\" not supported, valid levels: low, medium, high, xhigh", [
+    value("reasoning_effort", "low", "medium", "high", "xhigh")
+  ]],
+  ["a relay", "reasoning_effort 'none' unsupported; use minimal|low|medium|high|xhigh", [
+    value("reasoning_effort", "minimal", "low", "medium", "high", "xhigh")
+  ]],
+  ["another relay", "[invalid_request_error] \"reasoning.effort\" does not support \"none\" with this model.", [
+    refused("reasoning.effort", "none")
+  ]],
+  ["OpenRouter", "Reasoning is mandatory for this endpoint and cannot be disabled.", [
+    refused("reasoning_effort", "none"),
+    refused("thinking.type", "disabled")
+  ]],
+  [
+    "OpenAI, of a limit of Responses",
+    "Invalid 'max_output_tokens': integer above maximum value. Expected a value <= 16384, but got 32000 instead.",
+    [most(16_384)],
+    "max_output_tokens"
+  ],
+  ["Groq, of a limit of a model", "max_tokens for `llama-3.1-8b-instant` must be less than or equal to 8000", [
+    most(8_000)
+  ]],
+  [
+    "Ollama, of a limit",
+    "max_tokens (384000) exceeds model's maximum output tokens (65536) for model deepseek-v4-flash:0731",
+    [most(65_536)]
+  ],
+  ["a relay, of a limit", "max_tokens (current value: 4096) must be between 0 and 4000 ", [most(4_000)]],
+  ["TGI, of a limit", "Input validation error: `max_new_tokens` must be <= 192. Given: 300", [most(192)]],
   ["DeepSeek, of a limit", "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", [most(8_192)]],
   ["Qwen, of a limit", "<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 16384]", [
     most(16_384)

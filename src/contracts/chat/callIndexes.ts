@@ -51,7 +51,12 @@ export const callIndexes = (): (piece: CallPiece, list: number) => number => {
   /** The call that index and id lead to. */
   const lead = ({ argumentsDelta, id, index, name }: CallPiece, ofId: Known | undefined): Known | undefined => {
     // The id distinguishes several calls with one index.
-    if (index !== undefined) return ofId?.place === index ? ofId : byIndex.get(index)
+    if (index !== undefined) {
+      const known = ofId?.place === index ? ofId : byIndex.get(index)
+      // A piece of arguments with a number that none has belongs to the call whose arguments are missing.
+      const isRest = id === undefined && name === undefined && last?.name !== undefined && !last.arguments.isClosed
+      return known ?? (isRest ? last : undefined)
+    }
     if (ofId !== undefined) return ofId
     if (name !== undefined) return id === undefined && last?.name === name && last.arguments.isOpen ? last : undefined
     return id !== undefined && last?.arguments.isClosed === true && argumentsDelta.trim() !== "" ? undefined : last
@@ -70,7 +75,7 @@ export const callIndexes = (): (piece: CallPiece, list: number) => number => {
     const found = find(piece, list) ?? (count < mostCalls ? undefined : last)
     const known = found ??
       { index: count++, place: index, id, name, list, arguments: new ObjectScan() }
-    if (found === undefined || name !== undefined) {
+    if (found === undefined || name !== undefined || (index !== undefined && !byIndex.has(index))) {
       if (index !== undefined) byIndex.set(index, known)
       if (id !== undefined && byId.size < 2 * mostCalls) byId.set(id, known)
       known.id ??= id

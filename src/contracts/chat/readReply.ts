@@ -298,6 +298,8 @@ export const chunkDecoder = (
     const value = parseJson(data)
     // Some servers name the event instead of wrapping the error.
     if (event === "error") return fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
+    // Some servers say nothing in this way.
+    if (value === null) return
     if (!isRecord(value)) return fail({ kind: "malformed" })
     takeChunk(value, out)
     // What is said beside the text was said before, or else it is among the events.

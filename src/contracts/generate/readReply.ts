@@ -21,7 +21,7 @@ import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
 import { endOf, gaveUp } from "../shared/ends.ts"
 import { errorBody } from "../shared/errorBody.ts"
 import { Changed, names, others } from "../shared/extraFields.ts"
-import { asString, isShallow, parseJson, writeJson } from "../shared/json.ts"
+import { asString, isObjectText, isShallow, parseJson, writeJson } from "../shared/json.ts"
 import { isTextOnly, type Piece, RepeatedEvents } from "../shared/RepeatedEvents.ts"
 import { errorFacts, isError } from "./errors.ts"
 import { usageOf } from "./usage.ts"
@@ -139,7 +139,13 @@ export const chunkDecoder = (isOwn = true, Reader = RepeatedEvents): ChunkDecode
     const { args, id: sent, name: called } = call
     const id = asString(sent)
     const name = asString(called)
-    const text = args === undefined || args === null ? "{}" : isRecord(args) ? writeJson(args) : undefined
+    const text = args === undefined || args === null
+      ? "{}"
+      : isRecord(args)
+      ? writeJson(args)
+      : isObjectText(args)
+      ? args
+      : undefined
     if (name === undefined || text === undefined) {
       return fail({ kind: "malformed", message: "a call has no name, or arguments that cannot be read" })
     }
@@ -237,6 +243,7 @@ export const chunkDecoder = (isOwn = true, Reader = RepeatedEvents): ChunkDecode
     if (event === "error") return fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     // An error may be the only element of a list.
     const chunk: unknown = Array.isArray(value) ? value[0] : value
+    if (chunk === null) return
     if (!isRecord(chunk)) return fail({ kind: "malformed" })
     takeChunk(chunk, out)
     // What is said beside the text was said before, or else it is among the events.

@@ -21,7 +21,7 @@ import type { ChunkDecoder } from "../shared/ChunkDecoder.ts"
 import { endOf, gaveUp } from "../shared/ends.ts"
 import { errorBody } from "../shared/errorBody.ts"
 import { errorFacts, isError as isOtherError } from "../shared/errorFacts.ts"
-import { asString, isShallow, otherFields, parseJson } from "../shared/json.ts"
+import { asString, isObjectText, isShallow, otherFields, parseJson } from "../shared/json.ts"
 import { type Piece, RepeatedEvents } from "../shared/RepeatedEvents.ts"
 import { usageOf } from "./usage.ts"
 
@@ -78,6 +78,12 @@ interface Block {
   readonly from: number
 }
 
+/** Blocks of calls whose pieces may arrive after other blocks have begun. */
+const mostBlocks = 1_000
+
+const hasInput = (input: Json | undefined): boolean =>
+  isObjectText(input) || (isRecord(input) && Object.keys(input).length > 0)
+
 /** The pages that a text cites, in the form of OpenAI-compatible servers, which the other styles read. */
 const annotationsOf = (citations: Json | undefined, from: number, to: number): ReadonlyArray<Json> =>
   (Array.isArray(citations) ? citations : []).flatMap((citation: Json) => {
@@ -124,6 +130,10 @@ class EventDecoder implements ChunkDecoder {
   /** The last block was text whose end was not said. */
   private isAfterText = false
   private calls = 0
+  /** The calls by the numbers of their blocks, for pieces that come after other blocks have begun. */
+  private readonly callsOfBlocks = new Map<unknown, number>()
+  /** Calls without arguments whose block nothing has ended. */
+  private readonly open = new Set<number>()
   /** Characters of the text so far. */
   private textLength = 0
   /** The token counts by the server's names; later ones replace earlier ones. */
@@ -145,7 +155,8 @@ class EventDecoder implements ChunkDecoder {
     if (data.trim() === "") return
     const value = parseJson(data)
     if (event === "error") return this.fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
-    if (!isRecord(value)) return data.trim() === "[DONE]" ? undefined : this.fail({ kind: "malformed" })
+    if (value === null || data.trim() === "[DONE]") return
+    if (!isRecord(value)) return this.fail({ kind: "malformed" })
     if (isError(value)) return this.fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     this.take(value, out)
     this.repeated.parsed(data, value, true)
@@ -182,6 +193,7 @@ class EventDecoder implements ChunkDecoder {
     if (this.failed !== undefined) return
     if (!this.finishing()) return this.fail({ kind: this.began ? "truncated" : "empty" })
     this.endBlock(out)
+    for (const call of this.open) out.push(UpstreamCall(call, undefined, undefined, "{}"))
     out.push(UpstreamFinish(this.reason ?? "stop", this.stopSequence, this.unknown))
   }
 
@@ -219,14 +231,14 @@ class EventDecoder implements ChunkDecoder {
         return
       case "content_block_start":
         this.began = true
-        if (isRecord(block)) this.startBlock(block, out)
+        if (isRecord(block)) this.startBlock(block, out, value["index"])
         return
       case "content_block_delta":
         this.began = true
-        if (isRecord(delta)) this.grow(delta, out)
+        if (isRecord(delta) && !this.growEarlier(value["index"], delta, out)) this.grow(delta, out)
         return
       case "content_block_stop":
-        return this.endBlock(out)
+        return this.earlierCall(value["index"]) === undefined ? this.endBlock(out) : undefined
       case "message_delta": {
         this.began = true
         this.endBlock(out)
@@ -274,7 +286,11 @@ class EventDecoder implements ChunkDecoder {
     out.push(UpstreamExtra("openai", "message", { refusal }))
   }
 
-  private startBlock(start: JsonRecord, out: Array<UpstreamEvent>): void {
+  private startBlock(start: JsonRecord, out: Array<UpstreamEvent>, index?: unknown): void {
+    if (this.block?.kind === "tool_use" && !this.block.hasContent && !hasInput(this.block.fields["input"])) {
+      this.open.add(this.block.call)
+      this.block = undefined
+    }
     this.endBlock(out)
     const kind = kindOf(start["type"])
     const fields = { ...otherFields(start, all, always) }
@@ -291,6 +307,7 @@ class EventDecoder implements ChunkDecoder {
     }
     this.block = block
     if (kind === "tool_use") {
+      if (this.callsOfBlocks.size < mostBlocks) this.callsOfBlocks.set(index, block.call)
       const sealed = otherFields(start, ofCall, isUnusual)
       out.push(UpstreamCall(block.call, asString(start["id"]), asString(start["name"]), "", sealed))
     } else if (kind === "text") this.growText(block, asString(start["text"]) ?? "", out)
@@ -320,11 +337,30 @@ class EventDecoder implements ChunkDecoder {
     else block.pieces.push(text)
   }
 
+  /** The call of a block that is not the last one. */
+  private earlierCall(index: unknown): number | undefined {
+    const call = this.callsOfBlocks.get(index)
+    return call === this.block?.call ? undefined : call
+  }
+
+  /** Takes a piece of the arguments of an earlier call. Returns false for other pieces. */
+  private growEarlier(index: unknown, delta: JsonRecord, out: Array<UpstreamEvent>): boolean {
+    const call = delta["type"] === "input_json_delta" ? this.earlierCall(index) : undefined
+    if (call === undefined) return false
+    const piece = asString(delta["partial_json"])
+    if (piece === undefined) return true
+    this.open.delete(call)
+    out.push(UpstreamCall(call, undefined, undefined, piece))
+    return true
+  }
+
   private grow(delta: JsonRecord, out: Array<UpstreamEvent>): void {
     const type = delta["type"]
     const started = deltaKinds.get(type)
     // Some servers begin a block by its first delta.
-    if (this.block === undefined && started !== undefined) this.startBlock({ type: started }, out)
+    if (started !== undefined && this.block?.kind !== started && this.block?.kind !== "other") {
+      this.startBlock({ type: started }, out)
+    }
     const { block } = this
     if (block === undefined) return
     if (type === "text_delta" && block.kind === "text") {
@@ -381,7 +417,11 @@ class EventDecoder implements ChunkDecoder {
         return
       case "tool_use": {
         const { input } = fields
-        const last = block.hasContent ? rest : JSON.stringify(isRecord(input) ? input : {})
+        const last = block.hasContent
+          ? rest
+          : isObjectText(input)
+          ? input
+          : JSON.stringify(isRecord(input) ? input : {})
         if (last !== "") out.push(UpstreamCall(block.call, undefined, undefined, last))
         return
       }

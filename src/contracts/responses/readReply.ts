@@ -107,6 +107,7 @@ class EventDecoder implements ChunkDecoder {
     // Without a final event before it, the marker ends a reply that is cut off.
     if (text === "" || text === "[DONE]") return
     const value = parseJson(data)
+    if (value === null) return
     if (!isRecord(value)) return this.#fail({ kind: "malformed" })
     this.#take(asString(value["type"]) ?? name ?? "", value, out)
     this.#repeated.parsed(data, value, true)
@@ -291,15 +292,18 @@ class EventDecoder implements ChunkDecoder {
   #beforeEnd(type: string, event: JsonRecord, out: Array<UpstreamEvent>): void {
     const isItem = type === "response.output_item.done"
     const done = event["item"]
-    const item = isItem && isRecord(done) ? this.#items.get(this.#items.keyOf(event, done)) : this.#items.at(event)
-    if (item === undefined || (!isItem && type !== "response.output_text.done")) return
+    const isText = type === "response.output_text.done"
+    const known = isItem && isRecord(done) ? this.#items.get(this.#items.keyOf(event, done)) : this.#items.at(event)
+    // Some servers say a text at its end alone.
+    const item = known ?? (isText && !this.#said.has("message") ? this.#itemOf("message", event, out) : undefined)
+    if (item === undefined || !(isItem || isText)) return
     if (item.type === "message") {
       // Half a character that nothing completes.
       const rest = item.characters.end()
       if (rest !== "") this.#say(rest, out)
     }
     if (item.hasContent) return
-    if (type === "response.output_text.done") this.#text(item, asString(event["text"]) ?? "", out)
+    if (isText) this.#text(item, asString(event["text"]) ?? "", out)
     if (!isItem || item.type !== "message") return
     const parts = listOf(isRecord(event["item"]) ? event["item"]["content"] : undefined)
     this.#text(item, parts.map(({ text }) => asString(text) ?? "").join(""), out)

@@ -1,7 +1,7 @@
 /** What an item of a reply says once it is whole. */
 import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { type UpstreamEvent, UpstreamExtra } from "../../domain/UpstreamEvent.ts"
-import { asString, parseJson } from "../shared/json.ts"
+import { asString, isObjectText, writeJson } from "../shared/json.ts"
 
 /** True for items without which the client cannot go on. */
 export const isNeeded = (type: unknown): boolean =>
@@ -28,8 +28,6 @@ export const pictureOf = ({ output_format: format, result }: JsonRecord): Upstre
   return UpstreamExtra("openai", "message", { images: [{ type: "image_url", image_url: { url } }] })
 }
 
-const isObjectText = (text: string): boolean => isRecord(parseJson(text))
-
 /** The name and the arguments of a whole call, as JSON text; `undefined` for other items, and for arguments that are no object. */
 export const callOf = (item: JsonRecord): { readonly name: string; readonly args: string } | undefined => {
   const name = asString(item["name"])
@@ -38,8 +36,9 @@ export const callOf = (item: JsonRecord): { readonly name: string; readonly args
     return { name, args: JSON.stringify({ input: asString(item["input"]) ?? "" }) }
   }
   if (item["type"] !== "function_call") return undefined
-  const sent = asString(item["arguments"])?.trim() ?? ""
-  const args = sent === "" ? "{}" : sent
+  const { arguments: sent } = item
+  const text = isRecord(sent) ? writeJson(sent) : asString(sent)?.trim()
+  const args = text === undefined || text === "" ? "{}" : text
   return isObjectText(args) ? { name, args } : undefined
 }
 

@@ -60,6 +60,20 @@ const membersOf = (body: string): Array<Member> => {
   return members
 }
 
+/** The texts of the elements of a list that the gateway has written. */
+const elementsOf = (list: string): ReadonlyArray<string> => {
+  const elements: Array<string> = []
+  for (let i = 1; i < list.length - 1;) {
+    const end = afterValue(list, i)
+    elements.push(list.slice(i, end))
+    i = end + 1
+  }
+  return elements
+}
+
+const textOf = (members: ReadonlyArray<Member>): string =>
+  `{${members.map(({ name, text }) => `"${name}":${text}`).join(",")}}`
+
 /** Servers write a name in snake case or camel case. */
 const plain = (name: string): string => name.replaceAll("_", "").toLowerCase()
 
@@ -89,6 +103,11 @@ const alsoAt: Readonly<Record<string, ReadonlyArray<string>>> = {
   effort: ["reasoning_effort", "reasoning.effort", "output_config.effort"],
   verbosity: ["text.verbosity"]
 }
+
+/** The thinking of earlier turns, by the names that chat servers have for it. */
+export const thoughtsOfTurns: ReadonlySet<string> = new Set(
+  ["reasoning", "reasoning_content", "reasoning_details"].map((name) => `messages.${name}`)
+)
 
 /** The list in which a Responses request asks for seals. */
 const sealedPath = "include"
@@ -125,6 +144,21 @@ export class EditedBody {
   placesOf(path: string): ReadonlyArray<string> {
     const names = [path, ...alsoAt[plain(path)] ?? [], `generationConfig.${path}`]
     return names.filter((name) => this.get(name) !== undefined)
+  }
+
+  /** Those at which it has a value, in whatever case. */
+  placesWith(path: string, value: string): ReadonlyArray<string> {
+    return this.placesOf(path).filter((place) => String(this.get(place)).toLowerCase() === value.toLowerCase())
+  }
+
+  /** Those at which it has a number outside of a range, each with the number. */
+  placesOutside(
+    { least, most, path }: { readonly least: number; readonly most: number; readonly path: string }
+  ): ReadonlyArray<readonly [place: string, value: number]> {
+    return this.placesOf(path).flatMap((place) => {
+      const value = this.get(place)
+      return typeof value === "number" && (value < least || value > most) ? [[place, value] as const] : []
+    })
   }
 
   /** The value at a path of one or two names, or within a third. */
@@ -177,6 +211,22 @@ export class EditedBody {
     if (others.length < list.length) this.set(sealedPath, others.length === 0 ? undefined : others)
   }
 
+  /** Leaves a field of the assistant's turns out. */
+  withoutOfTurns(path: string): void {
+    const [list = "", name] = path.split(".")
+    const turns = this.#members.find((member) => member.name === list)
+    if (turns?.text.startsWith("[") !== true || !turns.text.includes(`"${name}":`)) return
+    const before = turns.text
+    turns.text = `[${
+      elementsOf(before).map((turn) => {
+        const members = membersOf(turn)
+        const isOfModel = members.some((member) => member.name === "role" && member.text === "\"assistant\"")
+        return isOfModel ? textOf(members.filter((member) => member.name !== name)) : turn
+      }).join(",")
+    }]`
+    if (turns.text !== before) this.changed.push(path)
+  }
+
   /** The limit of output, with its path. */
   limit(): readonly [path: string, tokens: number] | undefined {
     for (const path of limitPaths) {
@@ -200,7 +250,7 @@ export class EditedBody {
   }
 
   toString(): string {
-    return `{${this.#members.map(({ name, text }) => `"${name}":${text}`).join(",")}}`
+    return textOf(this.#members)
   }
 }
 
@@ -209,6 +259,10 @@ const efforts: ReadonlySet<unknown> = new Set(effortLevels)
 /** The value in the place of one that a model does not take; `undefined` to leave it out. */
 const takenValue = (value: unknown, allowed: ReadonlyArray<string>): string | undefined =>
   typeof value === "string" && value !== "none" && efforts.has(value) ? nearestEffort(value, allowed) : undefined
+
+/** The number in the place of one that a model does not take; `undefined` to leave out what says something else than an amount. */
+const takenNumber = (value: number, least: number, most: number): number | undefined =>
+  value <= 0 ? undefined : Math.min(Math.max(value, least), most)
 
 /** Tokens that stay free of a window, since servers count the prompt differently from request to request. */
 const spare = 64
@@ -223,6 +277,7 @@ export const withoutRefused = (
     case "UnsupportedField":
       // What else a list asks for stays.
       if (part.path === sealedPath && mayDrop(part.path, part)) return body.withoutSeals()
+      if (thoughtsOfTurns.has(part.path) && mayDrop(part.path, part)) return body.withoutOfTurns(part.path)
       for (const path of body.placesOf(part.path)) {
         if (!body.renameLimit(path) && mayDrop(path, part)) body.set(path, undefined)
       }
@@ -234,6 +289,17 @@ export const withoutRefused = (
         // What turns thinking off is another value than the one that was refused.
         if (part.allowed.length === 0 && value === "none") continue
         body.set(path, takenValue(value, part.allowed))
+      }
+      return
+    case "RefusedValue":
+      for (const path of body.placesWith(part.path, part.value)) {
+        // The rest of an object belongs to its type.
+        if (mayDrop(path, part)) body.set(path.replace(/\.type$/, ""), undefined)
+      }
+      return
+    case "OutOfRange":
+      for (const [path, value] of body.placesOutside(part)) {
+        if (mayDrop(path, part)) body.set(path, takenNumber(value, part.least, part.most))
       }
       return
     case "Conflict": {

@@ -95,18 +95,32 @@ const says = (value: unknown): boolean =>
     ? Object.keys(value).length > 0
     : Boolean(value)
 
+/** HTTP statuses of MiniMax's codes, from its documents. */
+const statuses: ReadonlyMap<unknown, number> = new Map([[1002, 429], [1004, 401], [1008, 402], [2013, 400], [
+  2049,
+  401
+]])
+
+/** The error that MiniMax has in the place of a reply, under the status 200. */
+const besideReply = ({ base_resp: said, choices }: JsonRecord): JsonRecord | undefined => {
+  const code = isRecord(said) ? said["status_code"] : undefined
+  if (!isRecord(said) || typeof code !== "number" || code === 0) return undefined
+  if (Array.isArray(choices) && choices.length > 0) return undefined
+  return { message: said["status_msg"], code: statuses.get(code) ?? String(code) }
+}
+
 /**
  * Whether an object is an error instead of a reply. Some servers send an empty error with each piece of a reply.
  */
 export const isError = (value: JsonRecord): boolean => {
   const error = value["error"]
   if (isRecord(error)) return !Array.isArray(value["choices"]) || Object.values(error).some(says)
-  return asString(error) !== undefined || value["object"] === "error"
+  return asString(error) !== undefined || value["object"] === "error" || besideReply(value) !== undefined
 }
 
 /** Reads the JSON of an error; unreadable parts yield no facts. */
 export const errorFacts = (body: unknown): ErrorFacts => {
   const outer: unknown = Array.isArray(body) ? body[0] : body
   if (!isRecord(outer)) return typeof outer === "string" ? describe({ message: outer }) : {}
-  return describe(isRecord(outer["error"]) ? outer["error"] : outer)
+  return describe(isRecord(outer["error"]) ? outer["error"] : besideReply(outer) ?? outer)
 }

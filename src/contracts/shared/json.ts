@@ -1,7 +1,7 @@
 /**
  * Reads untrusted JSON: a value that is missing or of another type is `undefined`.
  */
-import type { Json, JsonFields, JsonRecord } from "../../domain/json.ts"
+import { isRecord, type Json, type JsonFields, type JsonRecord } from "../../domain/json.ts"
 import { runSync } from "../../domain/stream/cooperative.ts"
 import { bytesOfValues, measureJson } from "../../domain/stream/measureJson.ts"
 import { mostTokens } from "../../domain/units.ts"
@@ -50,6 +50,9 @@ export const parseJson = (text: string, most = mostValues): unknown => {
     return undefined
   }
 }
+
+/** True for the JSON text of an object. */
+export const isObjectText = (value: unknown): value is string => typeof value === "string" && isRecord(parseJson(value))
 
 /** Fields that are kept of one object, and the depth to which their values may be nested. */
 export const mostFields = 64

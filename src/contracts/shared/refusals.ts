@@ -16,10 +16,20 @@ interface Row {
 const longestMessage = 2_000
 const mostParts = 16
 
-const field = (path: string | undefined): RefusedPart | undefined =>
-  path === undefined ? undefined : { _tag: "UnsupportedField", path }
+/** Servers name the thinking of a turn by its place and role, or by its name alone: it is the same field in all turns. */
+const ofTurn = /^(?:messages(?:\.|\[)\d+\]?\.(?:assistant\.)?(?=reasoning)|(?=reasoning_(?:content|details)$))/
 
-const namesIn = (text: string): ReadonlyArray<string> => text.match(/[\w.]+/g) ?? []
+const field = (path: string | undefined): RefusedPart | undefined =>
+  path === undefined ? undefined : { _tag: "UnsupportedField", path: path.replace(ofTurn, "messages.") }
+
+const refusedValue = (path: string, value: string | undefined = ""): RefusedPart => ({
+  _tag: "RefusedValue",
+  path,
+  value
+})
+
+/** The names of a list, which may end with its sentence. */
+const namesIn = (text: string): ReadonlyArray<string> => text.split(/\. /, 1)[0]!.match(/\w+(?:\.\w+)*/g) ?? []
 
 const value = (path: string | undefined, allowed: string): RefusedPart | undefined =>
   path === undefined ? undefined : {
@@ -44,6 +54,13 @@ const long = (path: string, most: string): RefusedPart => ({
 
 const quoted = "[`'\"]"
 
+const effort = "reasoning_effort"
+const thinkingConfig = "generationConfig.thinkingConfig"
+const thinkingBudget = `${thinkingConfig}.thinkingBudget`
+
+/** The most of a number of the content-generation contract. */
+const mostInt32 = 2 ** 31 - 1
+
 const rows: ReadonlyArray<Row> = [
   // Fields. OpenAI and Azure.
   { words: /Unsupported parameter: '([\w.]+)'/g, part: first },
@@ -52,14 +69,24 @@ const rows: ReadonlyArray<Row> = [
   { words: /Validation error at #\/([\w/]+): Extra inputs/g, part: ({ 1: at = "" }) => field(at.replaceAll("/", ".")) },
   // Pydantic: vLLM, Anthropic, Bedrock, Fireworks.
   { words: /'loc': \('body', '(\w+)'\), 'msg': 'Extra inputs/g, part: first },
+  {
+    words: /'loc': \('body', 'messages', \d+, (?:'\w+', )?'(reasoning\w*)'\), 'msg': 'Extra inputs/g,
+    part: ({ 1: name }) => field(`messages.${name}`)
+  },
   { words: /(?:^|[\s"])([\w.]+): Extra inputs are not permitted/g, part: first },
-  { words: /Extra inputs are not permitted, field: '([\w.]+)'/g, part: first },
+  { words: /Extra inputs are not permitted, field: '([\w.[\]]+)'/g, part: first },
   { words: /^Extra inputs are not permitted$/g, part: (_, param) => field(param) },
   // Groq and Cerebras.
   { words: /property '([\w.]+)' is unsupported/g, part: first },
   { words: /`(\w+)` is not supported with this model/g, part: first },
-  // xAI, llama.cpp, LiteLLM, serde and Go.
+  // xAI, llama.cpp, NVIDIA, Cohere, LiteLLM, serde and Go.
   { words: /Argument not supported on this model: (\w+)/g, part: first },
+  { words: /Model \S{1,100} does not support parameter (\w+)/g, part: first },
+  { words: /Unsupported parameter\(s\): ([\w`'., ]{1,500})/g, part: all },
+  {
+    words: /unknown field: parameter '?([\w.]+)'? is not a valid field/g,
+    part: ({ 1: name }) => field(name === "strict" ? "tools.strict" : name)
+  },
   { words: /Unsupported param: (\w+)/g, part: first },
   { words: /\bdon't support (\w+)=/g, part: first },
   { words: /does not support parameters: \[([\w', ]{1,500})\]/g, part: all },
@@ -69,6 +96,11 @@ const rows: ReadonlyArray<Row> = [
     words:
       /encrypted[ _.]content\b.{0,80}\b(?:not (?:supported|available|enabled)|unsupported)|\b(?:unsupported|unknown|invalid value)\b.{0,80}encrypted[ _.]content/i,
     part: () => field("include")
+  },
+  // Copilot, xAI and LM Studio, of a model that has no efforts.
+  {
+    words: /\b(?:does not support reasoning effort|does not expose reasoning configuration)\b/g,
+    part: () => field(effort)
   },
   // Limits of output that have two names, and fields that a refusal names, in any words.
   {
@@ -92,11 +124,35 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     words: /Thinking (budget|level) is not supported for this model/g,
-    part: ({ 1: kind }) => field(`generationConfig.thinkingConfig.thinking_${kind}`)
+    part: ({ 1: kind }) => field(`${thinkingConfig}.thinking_${kind}`)
   },
   {
-    words: /Budget 0 is invalid|does not support setting thinking_budget to 0|thinking budget \(\d+\) is invalid/g,
-    part: () => field("generationConfig.thinkingConfig.thinkingBudget")
+    words:
+      /Thinking is not enabled for|thinking_config is not supported|include_thoughts is only enabled when thinking is/gi,
+    part: () => field(thinkingConfig)
+  },
+  {
+    words: /thinking[ _]level ([A-Z]+) is not supported (?:by|for) this model/gi,
+    part: ({ 1: level }) => refusedValue(`${thinkingConfig}.thinkingLevel`, level)
+  },
+  {
+    words:
+      /Budget 0 is invalid|does not support setting thinking_budget to 0|Thinking can't be disabled for this model/g,
+    part: () => ({ _tag: "OutOfRange", path: thinkingBudget, least: 1, most: mostInt32 })
+  },
+  { words: /thinking budget \((\d{1,9})\) is invalid/g, part: ({ 1: budget }) => refusedValue(thinkingBudget, budget) },
+  {
+    words: /thinking_budget is out of range; supported values are integers from (\d{1,9}) to (\d{1,9})/g,
+    part: ({ 1: least, 2: most }) => ({
+      _tag: "OutOfRange",
+      path: thinkingBudget,
+      least: Number(least),
+      most: Number(most)
+    })
+  },
+  {
+    words: /Penalty is not enabled for/g,
+    part: () => ["presencePenalty", "frequencyPenalty"].flatMap((name) => field(name) ?? [])
   },
   // Ollama.
   { words: /^think value .{1,40} is not supported\b/g, part: () => value("reasoning_effort", "") },
@@ -110,8 +166,9 @@ const rows: ReadonlyArray<Row> = [
   { words: /`?(temperature)`? may only be set to 1 when thinking/g, part: first },
   { words: /`?(top_[pk])`? must be (?:unset|greater than or equal to 0\.95) when thinking/g, part: first },
   {
-    words: /"thinking\.type\.\w+" is not supported for this model|adaptive thinking is not supported on this model/g,
-    part: () => field("thinking")
+    words:
+      /"thinking\.type\.(\w+)" is not supported for this model|(adaptive) thinking is not supported on this model/g,
+    part: ({ 1: type, 2: other }) => refusedValue("thinking.type", type ?? other)
   },
   { words: /This model does not support the effort parameter/g, part: () => field("output_config.effort") },
   {
@@ -134,6 +191,11 @@ const rows: ReadonlyArray<Row> = [
     part: ({ 1: path, 2: allowed = "" }) => value(path, allowed)
   },
   {
+    words:
+      /Unsupported value: '[^']{1,100}' is not supported with the '[^']{1,100}' model\. Supported values are: ([^.]{1,300})\./g,
+    part: ({ 1: allowed = "" }, param) => value(param, allowed)
+  },
+  {
     words: /^Invalid value: '[^']{1,100}'\. Supported values are: ([^.]{1,300})\./g,
     part: ({ 1: allowed = "" }, param) => value(param, allowed)
   },
@@ -142,15 +204,57 @@ const rows: ReadonlyArray<Row> = [
     part: ({ 1: allowed = "" }, param) => value(param, allowed)
   },
   {
-    words: /`(\w+)` must be one of ([^.]{1,300})/g,
+    words: /([\w.]{1,100}): Input should be ('[^.\]]{1,300}')/g,
     part: ({ 1: path, 2: allowed = "" }) => value(path, allowed)
+  },
+  {
+    words: /'loc': \('body', '(\w+)'\), 'msg': ["']Input should be ('[^"\]]{1,300}')["'],/g,
+    part: ({ 1: path, 2: allowed = "" }) => value(path, allowed)
+  },
+  {
+    words: /`?\b(\w+)`? must be one of ([^.]{1,300})/g,
+    part: ({ 1: path, 2: allowed = "" }) => value(path, allowed)
+  },
+  // DeepSeek (serde), CLIProxyAPI, relays, OpenRouter.
+  {
+    words: /\b(\w+): unknown variant `\w{1,40}`, expected (?:one of )?((?:`\w{1,40}`(?:, | or )?){1,20})/g,
+    part: ({ 1: path, 2: allowed = "" }) => value(path, allowed)
+  },
+  {
+    words: /\blevel "\w{1,40}" not supported, valid levels: ([\w, ]{1,300})/g,
+    part: ({ 1: allowed = "" }) => value(effort, allowed)
+  },
+  {
+    words: /\b(\w+) '\w{1,40}' unsupported; use ([\w|]{1,300})/g,
+    part: ({ 1: path, 2: allowed = "" }) => value(path, allowed)
+  },
+  {
+    words: /(?<!Unsupported value: )["']([\w.]{1,100})["'] does not support ["'](\w{1,40})["'] with this model/g,
+    part: ({ 1: path = "", 2: refused }) => refusedValue(path, refused)
+  },
+  {
+    words: /Reasoning is mandatory for this endpoint and cannot be disabled/g,
+    part: () => [refusedValue(effort, "none"), refusedValue("thinking.type", "disabled")]
+  },
+  // Mistral, by Python's names of enumerations.
+  {
+    words: /\b(\w+)='\w{1,40}' is not supported for this model\. Must be one of \(([^)]{1,300})\)/g,
+    part: ({ 1: path, 2: allowed = "" }) =>
+      value(path, Array.from(allowed.matchAll(/'(\w+)'/g), ([, word]) => word).join(" "))
   },
   // Limits of output. DeepSeek, Qwen, OpenAI, Anthropic, Groq, Gemini, Bedrock.
   { words: /valid range of max_tokens is \[\d+, ?(\d{1,9})\]/g, part: most },
   { words: /Range of max_tokens should be \[\d+, ?(\d{1,9})\]/g, part: most },
   { words: /This model supports at most (\d{1,9}) completion tokens/g, part: most },
   { words: /max_tokens: \d+ > (\d{1,9}), which is the maximum allowed number of output tokens/g, part: most },
-  { words: /`max(?:_completion)?_tokens` must be less than or equal to `?(\d{1,9})/g, part: most },
+  {
+    words: /max(?:_completion)?_tokens`? (?:for `[^`]{1,100}` )?must be less than or equal to `?(\d{1,9})/g,
+    part: most
+  },
+  { words: /Invalid 'max_\w{1,40}': integer above maximum value\. Expected a value <= (\d{1,9})/g, part: most },
+  { words: /max_tokens \(\d+\) exceeds model's maximum output tokens \((\d{1,9})\)/g, part: most },
+  { words: /max_\w{0,20}tokens \(current value: \d+\) must be between \d+ and (\d{1,9})/g, part: most },
+  { words: /(?<!\+ )`max_(?:new_)?tokens` must be <= (\d{1,9})/g, part: most },
   { words: /maximum tokens you requested exceeds the model limit of (\d{1,9})/g, part: most },
   {
     words: /supported range is from \d+ \(inclusive\) to (\d{1,9}) \(exclusive\)/g,
@@ -263,11 +367,13 @@ export const refusedParts = (
   const found = rows.flatMap(({ part, words }) =>
     Array.from(matchesOf(text, words), (match) => part(match, param) ?? []).flat()
   )
-  // Several rows may have the same words.
+  // Several rows may have the same words. One that knows the values says more.
   const parts = new Map<string, RefusedPart>()
   for (const part of [...extrasIn(error), ...found]) {
     const key = keyOfPart(part)
-    if (!parts.has(key) && parts.size < mostParts) parts.set(key, part)
+    const known = parts.get(key)
+    if (known?._tag === "UnsupportedField" && part._tag === "UnsupportedValue") parts.set(key, part)
+    else if (known === undefined && parts.size < mostParts) parts.set(key, part)
   }
   return [...parts.values()]
 }

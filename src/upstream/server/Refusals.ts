@@ -4,7 +4,7 @@
  * A client that speaks the server's contract gets its refusals, and its own fields stay: only what the gateway itself has added is left out.
  */
 import { commonWords } from "../../contracts/names.ts"
-import { EditedBody, withoutRefused } from "../../contracts/shared/editedBody.ts"
+import { EditedBody, thoughtsOfTurns, withoutRefused } from "../../contracts/shared/editedBody.ts"
 import { refusingWords } from "../../contracts/shared/refusals.ts"
 import type { RefusedPart } from "../../domain/refusedParts.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
@@ -43,12 +43,14 @@ const keepsMeaning: ReadonlySet<RefusedPart["_tag"]> = new Set([
 /** Whether a field may be left out of a request: not what its client has written in the server's own contract. */
 const mayDrop =
   (contract: FamilyName, { client, conversation }: CompletionRequest) => (path: string, part: RefusedPart): boolean => {
-    if (isWholeFor(conversation, contract)) return false
-    if (client !== contract) return true
-    const isWritten = Object.hasOwn(conversation.serverFields ?? {}, path)
+    const { serverFields, vendorFields } = conversation
+    const isWhole = isWholeFor(conversation, contract)
+    if (!Object.hasOwn((isWhole ? vendorFields?.fields : serverFields) ?? {}, path) && added.has(path)) return true
+    if (isWhole) return false
+    // The gateway writes the thinking of earlier turns by names of its own, whatever the client has for it.
+    if (client !== contract || thoughtsOfTurns.has(path)) return true
     // Servers of the common contract differ in the efforts that they read, and Ollama's models read none.
-    return (!isWritten && added.has(path)) ||
-      (part._tag === "UnsupportedValue" && part.allowed.length === 0 && path === "reasoning_effort")
+    return part._tag === "UnsupportedValue" && part.allowed.length === 0 && path === "reasoning_effort"
   }
 
 /** A body as it is sent, and the paths of what was changed. */
@@ -147,6 +149,10 @@ const isSent = (body: EditedBody, part: RefusedPart): boolean => {
   switch (part._tag) {
     case "UnsupportedField":
       return body.placesOf(part.path).length > 0
+    case "RefusedValue":
+      return body.placesWith(part.path, part.value).length > 0
+    case "OutOfRange":
+      return body.placesOutside(part).length > 0
     case "TooLarge":
       return (body.limit()?.[1] ?? 0) > part.most
     case "TooLong": {

@@ -112,8 +112,9 @@ interface Refused {
 /** The events of a reply for its caller. */
 const callersReply = (
   events: CompletionReply["events"],
-  accepted: AcceptedConversation
-): CompletionReply["events"] => events.pipe(transduce(once(new CallersReply(accepted))))
+  accepted: AcceptedConversation,
+  { onChanged }: CompletionRequest
+): CompletionReply["events"] => events.pipe(transduce(once(new CallersReply(accepted, (path) => onChanged?.([path])))))
 
 /** Closing the connection stops the server, so leaving takes no time. */
 const leavesAtOnce = () => true
@@ -331,7 +332,7 @@ export const makeServerClient = (
         })
         const answered = accepted.replyTool === undefined && accepted.names.size === 0
           ? noted
-          : Effect.map(noted, (reply) => ({ ...reply, events: callersReply(reply.events, accepted) }))
+          : Effect.map(noted, (reply) => ({ ...reply, events: callersReply(reply.events, accepted, request) }))
         return Effect.catch(answered, (failure) => {
           const { refused, status } = failure
           if (refused === undefined || before.length === mostRepeats || (status !== 400 && status !== 422)) {

@@ -204,6 +204,7 @@ const mostWaiting = 65_536
 /** Makes of a server's events those of the reply to the caller. */
 export class CallersReply implements Machine<UpstreamEvent, UpstreamEvent> {
   readonly #accepted: AcceptedConversation
+  readonly #onLeftOut: (path: string) => void
   /** What the call of an index is: the reply, a second reply, or a call. */
   readonly #kinds = new Map<number, "reply" | "second" | "call">()
   /** What waits: text before the first call, which is the reply if no call is, and calls without a name. */
@@ -212,8 +213,10 @@ export class CallersReply implements Machine<UpstreamEvent, UpstreamEvent> {
   #waiting = 0
   #hasReply = false
 
-  constructor(accepted: AcceptedConversation) {
+  /** `onLeftOut` is called with the path of each part of the server's reply that the caller does not get. */
+  constructor(accepted: AcceptedConversation, onLeftOut: (path: string) => void) {
     this.#accepted = accepted
+    this.#onLeftOut = onLeftOut
     this.#early = accepted.replyTool === undefined ? undefined : []
   }
 
@@ -264,6 +267,7 @@ export class CallersReply implements Machine<UpstreamEvent, UpstreamEvent> {
     const isFirst = isReply && !this.#hasReply
     this.#hasReply ||= isReply
     this.#kinds.set(index, isFirst ? "reply" : isReply ? "second" : "call")
+    if (isReply && !isFirst) this.#onLeftOut(`reply.tool_calls[${index}]`)
     for (const each of before) this.#call(each, out)
     if (!isReply) out.push(names.has(name) ? { ...event, name: names.get(name) } : event)
     else if (isFirst && argumentsDelta !== "") out.push(UpstreamText(argumentsDelta))

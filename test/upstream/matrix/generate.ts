@@ -131,6 +131,19 @@ export const generate: MatrixDriver = {
       styles: ["chat", "responses", "messages"] as const
     })),
     {
+      name: "a null among the chunks",
+      answer: { pieces: [frames(chunk([{ text: "Hel" }]), "null", stop([{ text: "lo" }]))] },
+      pieces: [text("Hello")],
+      finish: "stop"
+    },
+    {
+      name: "the arguments of a call as text",
+      answer: streamed(stop([{ functionCall: { name: "get_weather", args: `{"city":"Oslo"}` } }])),
+      pieces: [oslo],
+      finish: "tool_calls",
+      ask: { tools }
+    },
+    {
       name: "nothing before a stop sequence",
       answer: streamed(stop([])),
       pieces: [],

@@ -1,6 +1,6 @@
 /** The driver for messages in the matrix. */
-import { text } from "../../styles/replies.ts"
-import { citySchema } from "../../styles/support.ts"
+import { oslo, reasoning, rome, text } from "../../styles/replies.ts"
+import { citySchema, tools } from "../../styles/support.ts"
 import {
   events,
   failed,
@@ -49,6 +49,35 @@ const schema = { type: "object", properties: { city: { type: "string" } } }
 const chatTool = { type: "function", function: { name: "f", parameters: schema } }
 const arrivingTools = [{ name: "f", input_schema: schema }]
 const weatherTool = [{ name: "get_weather", description: "W", input_schema: citySchema }]
+
+/** A message of two calls, of which the first one's arguments end last. */
+const alternating = (isEnded: boolean) => {
+  const input = (index: number, partial_json: string) => ({
+    type: "content_block_delta",
+    index,
+    delta: { type: "input_json_delta", partial_json }
+  })
+  const begin = (index: number, name: string) => ({
+    type: "content_block_start",
+    index,
+    content_block: { type: "tool_use", id: `toolu_${index}`, name, input: {} }
+  })
+  const end = (index: number) => ({ type: "content_block_stop", index })
+  const [first, ...others] = messageEvents([], { stop: { stop_reason: "tool_use" }, usage: counts })
+  return [
+    first!,
+    begin(0, "get_weather"),
+    ...(isEnded ? [input(0, `{"city"`), end(0)] : []),
+    begin(1, "get_time"),
+    ...(isEnded
+      ? [input(1, `{"city":`), input(0, `:"Oslo"}`)]
+      : [input(0, `{"city":"Oslo"}`), end(0), input(1, `{"city":`)]),
+    input(1, `"Rome"`),
+    input(1, "}"),
+    end(1),
+    ...others
+  ]
+}
 
 const requests: ReadonlyArray<RequestRow> = [
   {
@@ -383,6 +412,50 @@ export const messages: MatrixDriver = {
       finish: "length",
       // The messages style has the server's own word.
       styles: ["chat", "responses", "generate"]
+    },
+    {
+      name: "a null among the events",
+      answer: {
+        pieces: [events(
+          ...messageEvents([textBlock("Hello")], { usage: counts }).flatMap((event) => [event, "data: null\n\n"])
+        )]
+      },
+      pieces: [text("Hello")],
+      finish: "stop"
+    },
+    {
+      name: "pieces of blocks that nothing begins or ends",
+      answer: {
+        pieces: [events(
+          ...messageEvents([{ type: "thinking", thinking: "Hm.", signature: "c2ln" }, textBlock("Hello")], {
+            usage: counts
+          }).filter(({ type }) => !String(type).startsWith("content_block_st"))
+        )]
+      },
+      pieces: [reasoning("Hm."), text("Hello")],
+      finish: "stop",
+      ask: { reasoner: true },
+      styles: ["chat", "responses", "generate"]
+    },
+    ...[false, true].map((isEnded) => ({
+      name: `calls whose pieces alternate, ${isEnded ? "after the end of a block" : "before the end of a block"}`,
+      answer: {
+        pieces: [events(...alternating(isEnded))]
+      },
+      pieces: [oslo, rome],
+      finish: "tool_calls" as const,
+      ask: { tools },
+      styles: ["chat", "responses", "generate"] as const
+    })),
+    {
+      name: "the input of a call as text",
+      answer: wholeMessage([{ type: "tool_use", id: "toolu_0", name: "get_weather", input: `{"city":"Oslo"}` }], {
+        stop: { stop_reason: "tool_use" },
+        usage: counts
+      }),
+      pieces: [oslo],
+      finish: "tool_calls",
+      ask: { tools }
     },
     ...[streamedMessage, wholeMessage].map((write) => ({
       name: `an end with a word that no table has, by ${write.name}`,

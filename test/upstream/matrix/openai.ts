@@ -175,7 +175,16 @@ export const openai: MatrixDriver = {
       { pieces: [frames(chunk({}, "content_filter"))] },
       told(400, "content_filter", /filter/)
     ],
-    ["an error that says 200", json(200, error({})), told(503, "upstream_error", /word of the server/, 3)]
+    ["an error that says 200", json(200, error({})), told(503, "upstream_error", /word of the server/, 3)],
+    ...([
+      [1_002, told(429, "upstream_rate_limited", /limits the rate/, 3)],
+      [1_013, told(503, "upstream_error", /word of the server/, 3)]
+    ] as const).flatMap(([status_code, told]) => {
+      const body = { choices: null, base_resp: { status_code, status_msg: word } }
+      return ([["whole", json(200, body)], ["streamed", { pieces: [frames(body, "[DONE]")] }]] as const).map(
+        ([way, answer]) => [`the code ${status_code} beside a reply, ${way}`, answer, told] as const
+      )
+    })
   ],
   furtherStreamFaults: [
     [
@@ -213,6 +222,27 @@ export const openai: MatrixDriver = {
     calls("all numbered 0, without ids, in one list", [
       list(nameless("get_weather", inOslo), nameless("get_weather", inOslo))
     ], [oslo, oslo]),
+    calls("whose arguments have a number that none has", [
+      list(header(0, "get_weather")),
+      list(piece(0, inOslo)),
+      list({ index: 0, id: "second", function: { name: "get_time", arguments: "" } }),
+      list(piece(1, `{"city"`)),
+      list(piece(1, `:"Rome"}`))
+    ], [oslo, rome]),
+    {
+      name: "a null among the chunks",
+      answer: {
+        pieces: [
+          frames(chunk({ content: "Hel" }), "null", chunk({ content: "lo" }), chunk({}, "stop"), {
+            ...chunk({}),
+            choices: [],
+            usage
+          }, "[DONE]")
+        ]
+      },
+      pieces: [text("Hello")],
+      finish: "stop"
+    },
     calls("where the text may begin one", [content("See <tool"), list(nativeRome), content("s>.")], [
       text("See <tool"),
       rome,

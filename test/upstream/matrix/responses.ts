@@ -67,6 +67,8 @@ const twoItems = responseOf([
   callItem("get_weather", { city: "Oslo" }, { id: "fc_two", call_id: "call_two" })
 ])
 
+const objectCall = responseOf([{ ...callItem("get_weather", {}), arguments: { city: "Oslo" } }])
+
 const keys = ({ item_id: _, output_index: __, ...rest }: Fields): Fields => rest
 
 /** Streams without the events that begin items, and without more of what belongs together. */
@@ -234,6 +236,44 @@ export const responses: MatrixDriver = {
         styles: ["chat", "messages", "generate"] as const
       }))
     ),
+    {
+      name: "a null among the events",
+      answer: { pieces: [events(...eventsOf(responseOf([messageItem("Hello")]))), "data: null\n\n"].toReversed() },
+      pieces: [text("Hello")],
+      finish: "stop"
+    },
+    {
+      name: "a text that is said at its end alone",
+      answer: {
+        pieces: [events(
+          ...eventsOf(responseOf([messageItem("Hello")])).flatMap((event) =>
+            event["type"] === "response.output_text.done"
+              ? [event]
+              : event["type"] === "response.completed"
+              ? [{ ...event, response: responseOf([]) }]
+              : []
+          )
+        )]
+      },
+      pieces: [text("Hello")],
+      finish: "stop",
+      styles: ["chat", "messages", "generate"]
+    },
+    ...[
+      whole(objectCall),
+      {
+        pieces: [
+          events(...eventsOf(objectCall).filter(({ type }) => /created|output_item|completed/.test(String(type))))
+        ]
+      }
+    ].map((answer, index) => ({
+      name: `the arguments of a call as an object, ${index === 0 ? "whole" : "streamed"}`,
+      answer,
+      pieces: [oslo],
+      finish: "tool_calls" as const,
+      ask: { tools },
+      styles: ["chat", "messages", "generate"] as const
+    })),
     ...withoutBegin.map(([name, keeps]) => ({
       name: `items that begin with their first piece, ${name}`,
       answer: {
