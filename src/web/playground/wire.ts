@@ -3,15 +3,11 @@
  */
 import {
   call,
-  chat,
-  type Contract,
+  contractOfConversation,
   type Conversation,
   declaration,
-  generate,
   imageAt,
-  messages,
   plainConversation,
-  responses,
   result,
   runSync,
   Text
@@ -60,8 +56,6 @@ const conversationOf = (prompt: Prompt): Conversation => ({
   output: prompt.json ? { _tag: "JsonObject" } : undefined
 })
 
-const contracts: { readonly [S in Style]: Pick<Contract, "writeRequest"> } = { chat, responses, messages, generate }
-
 const paths: { readonly [S in Style]: (prompt: Prompt) => string } = {
   chat: () => "/v1/chat/completions",
   responses: () => "/v1/responses",
@@ -74,6 +68,6 @@ const paths: { readonly [S in Style]: (prompt: Prompt) => string } = {
 export const wireOf = (prompt: Prompt): WireRequest => ({
   path: paths[prompt.style](prompt),
   body: record(parsed(runSync(
-    contracts[prompt.style].writeRequest(prompt.model, conversationOf(prompt), undefined, !prompt.stream)
+    contractOfConversation(prompt.style)!.writeRequest(prompt.model, conversationOf(prompt), undefined, !prompt.stream)
   )))
 })
