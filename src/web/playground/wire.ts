@@ -1,6 +1,7 @@
 /**
  * Requests of each style: the conversation of a prompt, as the style's contract writes it.
  */
+import { replyPath } from "../../api.ts"
 import {
   call,
   contractOfConversation,
@@ -13,7 +14,7 @@ import {
   Text
 } from "../../contracts.ts"
 import { parsed, record } from "../state/json.ts"
-import type { Prompt, Style, Turn } from "./conversation.ts"
+import type { Prompt, Turn } from "./conversation.ts"
 import { localTools } from "./tools.ts"
 
 interface WireRequest {
@@ -56,17 +57,9 @@ const conversationOf = (prompt: Prompt): Conversation => ({
   output: prompt.json ? { _tag: "JsonObject" } : undefined
 })
 
-const paths: { readonly [S in Style]: (prompt: Prompt) => string } = {
-  chat: () => "/v1/chat/completions",
-  responses: () => "/v1/responses",
-  messages: () => "/v1/messages",
-  generate: ({ model, stream }) =>
-    `/v1beta/models/${encodeURIComponent(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`
-}
-
 /** The request in its style. */
 export const wireOf = (prompt: Prompt): WireRequest => ({
-  path: paths[prompt.style](prompt),
+  path: replyPath(prompt.style, prompt.model, prompt.stream),
   body: record(parsed(runSync(
     contractOfConversation(prompt.style)!.writeRequest(prompt.model, conversationOf(prompt), undefined, !prompt.stream)
   )))
