@@ -8,6 +8,8 @@ import type { TokenUnit } from "../domain/units.ts"
 export interface ProtocolFacts {
   /** The style by which clients speak it; `undefined` if none does. */
   readonly style: string | undefined
+  /** The path below the gateway's address at which these clients ask a model for a reply. */
+  readonly path: ((model: string, stream: boolean) => string) | undefined
   /** Nothing can be asked of it without an account. */
   readonly needsAccounts: boolean
   /** It serves the native models without a list of them. */
@@ -35,6 +37,7 @@ const server = { needsAccounts: false, hasNatives: false } as const
 export const protocols = {
   session: {
     style: undefined,
+    path: undefined,
     needsAccounts: true,
     hasNatives: true,
     hasTools: false,
@@ -44,6 +47,7 @@ export const protocols = {
   },
   openai: {
     style: "chat",
+    path: () => "/v1/chat/completions",
     ...server,
     hasTools: false,
     family: "openai",
@@ -53,6 +57,7 @@ export const protocols = {
   },
   responses: {
     style: "responses",
+    path: () => "/v1/responses",
     ...server,
     hasTools: false,
     family: "openai",
@@ -61,6 +66,7 @@ export const protocols = {
   },
   messages: {
     style: "messages",
+    path: () => "/v1/messages",
     ...server,
     hasTools: true,
     family: "messages",
@@ -69,6 +75,8 @@ export const protocols = {
   },
   generate: {
     style: "generate",
+    path: (model, stream) =>
+      `/v1beta/models/${encodeURIComponent(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
     ...server,
     hasTools: true,
     family: "generate",

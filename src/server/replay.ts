@@ -15,21 +15,21 @@ import * as Path from "effect/Path"
 import { SampleReplay } from "../admin/SelfClient.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
+import { contractOfConversation } from "../contracts/contractOf.ts"
 import { answerer, isServer } from "../contracts/drivers.ts"
 import { accepted, turnedAway } from "../contracts/session/writeReply.ts"
+import { type Conversation, plainConversation, Text } from "../domain/Conversation.ts"
+import { runSync } from "../domain/stream/cooperative.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { type Recording, SampleFolder } from "../recordings/SampleFolder.ts"
 import { StyleHandlers } from "../styles/handlers.ts"
-import type { PlayedStyle, SamplePrompt as Ask, Style } from "../styles/Style.ts"
-import { styles } from "../styles/styles.ts"
+import { type PlayedStyle, replyPath } from "../styles/Style.ts"
 import type { Exchanges } from "../upstream/Exchange.ts"
 import { makers } from "../upstream/protocols.ts"
 import { answeredExchanges } from "../upstream/transports/answered.ts"
 import { type Driver, sendsNothing } from "../upstream/Upstream.ts"
 import { Upstreams } from "../upstream/Upstreams.ts"
 import { gatewayServices, routerConfig } from "./services.ts"
-
-const named = new Map<string, Style>(styles.map((style) => [style.group.identifier, style]))
 
 const key = "replay"
 
@@ -119,24 +119,28 @@ const playerOf = Effect.fnUntraced(function*(dir: string, id: string) {
   return handler
 })
 
+/** A request for the reply of a sample. */
+export interface ReplayRequest {
+  readonly id: string
+  readonly style: PlayedStyle
+  readonly model: string
+  readonly stream: boolean
+  readonly tools: Conversation["tools"]
+}
+
 /**
- * The response that a caller of the style gets: the sample's reply, or the style's error. `text` is left out of `ask`.
+ * The response that a caller of the style gets: the reply of a sample in the folder `dir`, or the style's error. The contract of the style
+ * writes the request.
  */
 export const playSample = Effect.fnUntraced(function*(
-  { dir, id, style, ...ask }: Omit<Ask, "text"> & {
-    readonly dir: string
-    readonly id: string
-    readonly style: PlayedStyle
-  }
+  { dir, id, model, stream, style, tools }: ReplayRequest & { readonly dir: string }
 ) {
   const handler = yield* playerOf(dir, id)
-  const words = named.get(style)?.ask
-  if (words === undefined) return yield* Effect.die(new Error(`No sample can be replayed in the style ${style}`))
-  const [route, body] = words({ ...ask, text: "Replay" })
-  const request = new Request(`http://localhost${route}`, {
+  const conversation = { ...plainConversation, turns: [{ role: "user", parts: [Text("Replay")] }], tools } as const
+  const request = new Request(`http://localhost${replyPath(style, model, stream)}`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: JSON.stringify(body)
+    body: runSync(contractOfConversation(style)!.writeRequest(model, conversation, undefined, !stream))
   })
   return yield* Effect.promise(() => handler(request))
 })

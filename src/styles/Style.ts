@@ -2,34 +2,22 @@
  * A client API style as a value: what the gateway knows of it beside its code. `styles.ts` lists the styles.
  */
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
-import { protocols, type SpokenStyle } from "../contracts/names.ts"
-import type { ToolDeclaration } from "../domain/Conversation.ts"
+import { type ProtocolFacts, protocols, type SpokenStyle } from "../contracts/names.ts"
 
 /** Names of the styles with replies of a model, each of a contract; saved samples can be replayed in them. */
 export const playedStyles: ReadonlyArray<SpokenStyle> = Object.values(protocols).flatMap(({ style }) => style ?? [])
 
 export type PlayedStyle = SpokenStyle
 
+/** The path below the gateway's address at which clients of a style ask a model for a reply. */
+export const replyPath = (style: PlayedStyle, model: string, stream: boolean): string =>
+  Object.values<ProtocolFacts>(protocols).find((each) => each.style === style)!.path!(model, stream)
+
 /** The style of most clients, which examples have. */
 export const usualStyle: PlayedStyle = "chat"
 
 /** Names of the styles whose requests are recorded. `carried` is the name of the relayed endpoints in records and in the API documents. */
 export const recordedStyles: ReadonlyArray<string> = [...playedStyles, "embeddings", "carried"]
-
-/** A request for one reply, independent of the style. */
-export interface SamplePrompt {
-  readonly model: string
-  readonly text: string
-  readonly stream: boolean
-  readonly tools: ReadonlyArray<ToolDeclaration>
-}
-
-/** The functions of a prompt; a function without parameters accepts any object. */
-export const sampleFunctions = ({ tools }: SamplePrompt) =>
-  tools.map(({ description, name, parameters = { type: "object" } }) => ({ name, description, parameters }))
-
-/** A `POST` request of a style. */
-export type SampleRequest = readonly [path: string, body: unknown]
 
 /** The operation of a style's requests, in the terms of OpenTelemetry's GenAI conventions. */
 export type Operation = "chat" | "generate_content" | "embeddings" | "carried"
@@ -41,8 +29,6 @@ export interface Style {
   /** The paths that its SDKs append to their base URL. */
   readonly basePaths: ReadonlyArray<string>
   readonly operation: Operation
-  /** Writes a prompt as a request of the style; present exactly for `playedStyles`. */
-  readonly ask?: (prompt: SamplePrompt) => SampleRequest
 }
 
 /** A list of styles. */

@@ -307,7 +307,7 @@ describe("saving a sample", () => {
 
 const tools = {
   chat: [{ type: "function", function: { name: "look_up", parameters: { type: "object" } } }],
-  responses: [{ type: "function", name: "look_up", parameters: { type: "object" }, strict: null }],
+  responses: [{ type: "function", name: "look_up", parameters: { type: "object", properties: {} }, strict: false }],
   messages: [{ name: "look_up", input_schema: { type: "object" } }],
   generate: [{ functionDeclarations: [{ name: "look_up", parameters: { type: "OBJECT" } }] }]
 }
@@ -322,7 +322,7 @@ const styles: Readonly<Record<keyof typeof tools, Ask>> = {
   responses: (
     input,
     stream
-  ) => ["/v1/responses", { model: "upstream-reasoner", stream, tools: tools.responses, input }],
+  ) => ["/v1/responses", { model: "upstream-reasoner", stream, tools: tools.responses, input, store: false }],
   messages: (content, stream) => [
     "/v1/messages",
     { model: "msgcompat-opus-4-6", stream, tools: tools.messages, messages: [{ role: "user", content }] }

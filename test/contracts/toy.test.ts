@@ -10,6 +10,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import type * as Sides from "../../src/web/pages/requests/sides.ts"
+import type * as Wire from "../../src/web/playground/wire.ts"
 import type { RequestRecord } from "../../src/web/state/requests.ts"
 import type * as Support from "../support/gateway.ts"
 import { replacing } from "../support/replaced.ts"
@@ -149,6 +150,23 @@ describe("a contract that is added by its folder and its rows", () => {
   it("reports what its servers do not get", async () => {
     const response = await post("/v1/chat/completions", { model: "bear", messages, temperature: 0, verbosity: "low" })
     assert.strictEqual(response.headers.get("x-gateway-ignored"), "temperature,verbosity")
+  })
+
+  it("is asked from the playground of the console", async () => {
+    const { wireOf } = await modules.load<typeof Wire>("src/web/playground/wire.ts")
+    const { body, path } = wireOf({
+      style: "toy" as "chat",
+      model: "bear",
+      system: "",
+      turns: [{ role: "user", text: "Hi" }],
+      stream: false,
+      tools: false,
+      ownTools: [],
+      temperature: undefined,
+      maxTokens: undefined,
+      json: false
+    })
+    assert.nestedPropertyVal(await (await post(path, body)).json(), "say", "Hello toy")
   })
 
   it("is failed over from, with the words of its server, and to", async () => {

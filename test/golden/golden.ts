@@ -42,14 +42,20 @@ interface Case {
   readonly isAskedElsewhere?: boolean
 }
 
-const matrixDrivers: ReadonlyArray<MatrixDriver> = [openai, responses, messages, generate]
+/** The upstream of each driver that calls a server. */
+const upstreams: ReadonlyArray<readonly [name: string, MatrixDriver, RawConfig]> = [
+  ["openai", openai, { driver: "openai" }],
+  ["openai-responses", responses, { driver: "openai", api: "responses" }],
+  ["messages", messages, { driver: "messages", base_url: "http://server.test" }],
+  ["generate", generate, { driver: "generate", base_url: "http://server.test" }]
+]
 
 const isAskedWhole = ({ body, path }: Received): boolean =>
   path.includes("enerateContent") ? path.includes(":generateContent") : !/"stream":true/.test(body)
 
 /** The style's requests of the matrix and of its own cases. */
 const requestsOf = (style: StyleName): ReadonlyArray<readonly [name: string, fields: object]> => {
-  const own = matrixDrivers.flatMap((driver) =>
+  const own = upstreams.flatMap(([, driver]) =>
     (driver.requests ?? []).map((row) => [`${row.name} (${driver.name})`, row.in[style]] as const)
   )
   const all: ReadonlyArray<readonly [string, object | undefined]> = [
@@ -236,14 +242,6 @@ const overScripts = (
   cases: ReadonlyArray<Case>,
   server?: typeof sessionServer
 ) => Effect.flatMap(startStand({ upstream }, server), (stand) => play(stand, [...cases, ...furtherCases(style)]))
-
-/** The upstream of each driver that calls a server. */
-const upstreams: ReadonlyArray<readonly [name: string, MatrixDriver, RawConfig]> = [
-  ["openai", openai, { driver: "openai" }],
-  ["openai-responses", responses, { driver: "openai", api: "responses" }],
-  ["messages", messages, { driver: "messages", base_url: "http://server.test" }],
-  ["generate", generate, { driver: "generate", base_url: "http://server.test" }]
-]
 
 /** Every golden file. What the tables of requests ask stands in the files of the first driver alone. */
 export const goldenFiles: ReadonlyArray<File> = [

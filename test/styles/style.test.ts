@@ -9,7 +9,7 @@ import { type EndpointPolicy, policyOf } from "../../src/http/EndpointPolicy.ts"
 import { detailErrors } from "../../src/http/errorShapes.ts"
 import { GatewayApi } from "../../src/server/Api.ts"
 import { policiesOfPaths } from "../../src/server/fallback.ts"
-import { playedStyles, type Style } from "../../src/styles/Style.ts"
+import { playedStyles, replyPath } from "../../src/styles/Style.ts"
 import { styles } from "../../src/styles/styles.ts"
 
 const policyOfPath = policiesOfPaths(GatewayApi)
@@ -51,10 +51,14 @@ describe("the policy of a path", () => {
   })
 })
 
-describe("samples", () => {
-  it("are played in the styles with replies of a model, and in no others", () => {
-    const all: ReadonlyArray<Style> = styles
-    const playing = all.filter(({ ask }) => ask !== undefined).map(({ group }) => group.identifier)
-    assert.sameMembers(playing, [...playedStyles])
-  })
+describe("the path at which a style is asked for a reply", () => {
+  it.each(playedStyles.flatMap((style) => [[style, false], [style, true]] as const))(
+    "is one of its endpoints: %s, streamed %s",
+    (style, stream) => {
+      const asked = new URL(replyPath(style, "a/b", stream), "http://localhost").pathname
+      const { endpoints } = styles.find(({ group }) => group.identifier === style)!.group
+      const paths = Object.values<{ readonly path: string }>(endpoints).map(({ path }) => path)
+      assert.include(paths.map((path) => path.replace(":model", encodeURIComponent("a/b"))), asked)
+    }
+  )
 })

@@ -114,6 +114,7 @@ export const listOf = (items: Row, options?: Partial<Pick<Row, "isAlone" | "form
 /** A kind or a field that the gateway translates for servers of other contracts. Those of its own get it whole. */
 export const translated = (why?: string): Row => ({ ...supported, whole: true, why })
 
+/** A field that servers of the `openai` family get, by the name `as` if it is another one there. Elsewhere it is reported. */
 export const passed = (options?: Partial<Pick<Row, "as" | "required" | "isSilent" | "why">>): Row => ({
   ...supported,
   fate: "passed",

@@ -23,7 +23,8 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { configJsonSchema } from "../../config/schema.ts"
 import type { JsonSchema, ToolDeclaration } from "../../domain/Conversation.ts"
 import { sieveStream } from "../../sieve.ts"
-import { type PlayedStyle, playedStyles, type SamplePrompt, usualStyle } from "../../styles/Style.ts"
+import { playedStyles, usualStyle } from "../../styles/Style.ts"
+import type { ReplayRequest } from "../replay.ts"
 import { connectCommand, misplacedOption, runAgentCommand } from "./agents/commands.ts"
 import { backupCommand, restoreCommand, storeCommand } from "./backupCommands.ts"
 import { CommandFailed, configArgument, count, print, readConfig } from "./commandParts.ts"
@@ -277,14 +278,10 @@ const errorMessage = Schema.decodeUnknownEffect(
 
 /** The bytes of the reply to a sample that is replayed. Fails with the message that a caller would get. */
 const replaySample = Effect.fnUntraced(function*(
-  { dir, id, ...ask }: Omit<SamplePrompt, "text"> & {
-    readonly dir: string
-    readonly id: string
-    readonly style: PlayedStyle
-  }
+  { dir, id, ...request }: ReplayRequest & { readonly dir: string }
 ) {
   const { playSample } = yield* Effect.promise(() => import("../replay.ts"))
-  const response = yield* playSample({ dir, id, ...ask })
+  const response = yield* playSample({ dir, id, ...request })
   const failed = (message: string) => new CommandFailed({ message: `${id} in ${dir}: ${message}` })
   if (!response.ok) {
     const { error } = yield* Effect.orDie(errorMessage(yield* Effect.promise(() => response.text())))

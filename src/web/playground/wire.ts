@@ -1,23 +1,20 @@
 /**
  * Requests of each style: the conversation of a prompt, as the style's contract writes it.
  */
+import { replyPath } from "../../api.ts"
 import {
   call,
-  chat,
-  type Contract,
+  contractOfConversation,
   type Conversation,
   declaration,
-  generate,
   imageAt,
-  messages,
   plainConversation,
-  responses,
   result,
   runSync,
   Text
 } from "../../contracts.ts"
 import { parsed, record } from "../state/json.ts"
-import type { Prompt, Style, Turn } from "./conversation.ts"
+import type { Prompt, Turn } from "./conversation.ts"
 import { localTools } from "./tools.ts"
 
 interface WireRequest {
@@ -60,20 +57,10 @@ const conversationOf = (prompt: Prompt): Conversation => ({
   output: prompt.json ? { _tag: "JsonObject" } : undefined
 })
 
-const contracts: { readonly [S in Style]: Pick<Contract, "writeRequest"> } = { chat, responses, messages, generate }
-
-const paths: { readonly [S in Style]: (prompt: Prompt) => string } = {
-  chat: () => "/v1/chat/completions",
-  responses: () => "/v1/responses",
-  messages: () => "/v1/messages",
-  generate: ({ model, stream }) =>
-    `/v1beta/models/${encodeURIComponent(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`
-}
-
 /** The request in its style. */
 export const wireOf = (prompt: Prompt): WireRequest => ({
-  path: paths[prompt.style](prompt),
+  path: replyPath(prompt.style, prompt.model, prompt.stream),
   body: record(parsed(runSync(
-    contracts[prompt.style].writeRequest(prompt.model, conversationOf(prompt), undefined, !prompt.stream)
+    contractOfConversation(prompt.style)!.writeRequest(prompt.model, conversationOf(prompt), undefined, !prompt.stream)
   )))
 })

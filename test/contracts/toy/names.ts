@@ -5,6 +5,7 @@ export const toyName = "toy"
 
 export const toyProtocol: ProtocolFacts = {
   style: toyName,
+  path: () => "/toy/say",
   needsAccounts: false,
   hasNatives: false,
   hasTools: false,

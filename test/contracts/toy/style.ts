@@ -15,7 +15,7 @@ import { groupRoutes, type HandlersOf } from "../../../src/http/groupRoutes.ts"
 import { requestReader } from "../../../src/http/jsonBody.ts"
 import type { CurrentCaller, CurrentRequest } from "../../../src/http/RequestContext.ts"
 import { conversationBy, formatBy, makeResponder } from "../../../src/styles/shared/responder.ts"
-import type { SamplePrompt, SampleRequest, Style } from "../../../src/styles/Style.ts"
+import type { Style } from "../../../src/styles/Style.ts"
 import { toy, toyErrors, ToyReply, ToyRequest } from "./contract.ts"
 import { toyName } from "./names.ts"
 
@@ -61,6 +61,5 @@ export const ToyHandlers = groupRoutes(
 export const toyStyle = {
   group: ToyGroup,
   basePaths: ["/toy"],
-  operation: "chat",
-  ask: ({ model, stream, text }: SamplePrompt): SampleRequest => ["/toy/say", { m: model, t: [[1, text]], s: stream }]
+  operation: "chat"
 } as const satisfies Style
