@@ -10,7 +10,7 @@ import { parseSync, Visitor } from "rolldown/utils"
 /** The most of each count. */
 const ceilings = {
   "names of contracts": 0,
-  "optional members": 331,
+  "optional members": 330,
   "long files": 7,
   "files down": 43,
   "files up": 14

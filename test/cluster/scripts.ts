@@ -32,13 +32,10 @@ export const leaseRequestText = (leaseRequest: LeaseRequest): string => {
 }
 
 /** A request with targets, as the scripts take it. */
-export const claimOf = (
-  targets: ReadonlyArray<Omit<ClaimTarget, "share"> & Partial<ClaimTarget>>,
-  facts: Partial<StoreClaim> = {}
-): StoreClaim => ({
+export const claimOf = (targets: ReadonlyArray<ClaimTarget>, facts: Partial<StoreClaim> = {}): StoreClaim => ({
   style: "chat",
   patience: 60_000,
-  targets: targets.map((target) => ({ share: undefined, ...target })),
+  targets,
   spread: "order",
   holds: false,
   fallback: [],
@@ -60,6 +57,7 @@ export const poolOf = (name: string, accounts: ReadonlyArray<string>, facts: Par
   global: 1,
   queue: 9,
   direct: 0,
+  reserve: 0,
   resets: false,
   accounts,
   renewed: [],
@@ -140,6 +138,11 @@ export class ScriptNodes {
     ])
     assert.isTrue(Array.isArray(reply))
     return (reply as ReadonlyArray<unknown>).map(String)
+  }
+
+  /** Asks for a lease. `learned` are accounts with windows of their quotas. */
+  acquire(node: string, ticket: string, claim: StoreClaim, learned: ReadonlyArray<readonly [string, string]> = []) {
+    return this.run(scripts.acquire, node, ticket, JSON.stringify(claim), JSON.stringify(learned))
   }
 
   /** Attaches a node with the claims that it has. */

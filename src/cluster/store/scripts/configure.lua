@@ -7,8 +7,9 @@
 --                       earlier data
 --   total               the most slots in use of all pools
 --   pools               each with its name, whether it is enabled, slots of an account, of all, places in the queue, slots of direct
---                       callers, whether to drop all tokens, its accounts in order, those with changed credentials, the disabled ones, how
---                       it chooses, and priority and weight of each account unless they are in rotation
+--                       callers, the share of windows that background requests leave to others, whether to drop all tokens, its accounts
+--                       in order, those with changed credentials, the disabled ones, how it chooses, and priority and weight of each
+--                       account unless they are in rotation
 --   budgets             subjects with their limits (`budgets.lua`)
 local config = cjson.decode(ARGV[4])
 if now > config.deadline then return finish({ 'late' }) end
@@ -31,6 +32,7 @@ local function erase(p, account)
   call('DEL', health_key(account), K .. 'token:' .. account, K .. 'login:' .. account, K .. 'quota:' .. account)
   call('SREM', K .. 'failed_tests', account)
   call('HDEL', p.k .. 'trying', account)
+  note_windows(p, account)
   arrange(p, account)
 end
 
@@ -47,7 +49,7 @@ local function prepare(p, spec)
   p.open, p.changed = spec ~= nil and spec.enabled, true
   if spec then
     resized[p] = resized[p] or p.per ~= spec.per
-    p.per, p.global, p.queue, p.direct = spec.per, spec.global, spec.queue, spec.direct
+    p.per, p.global, p.queue, p.direct, p.reserve = spec.per, spec.global, spec.queue, spec.direct, spec.reserve
   end
 end
 
@@ -105,6 +107,7 @@ local function apply(p, spec)
   if not p.open then refuse_all(p) end
   -- Another upstream has another health.
   if spec.resets then reset_cooling(p) end
+  unblock(p)
   refuse_shared(p)
 end
 

@@ -5,7 +5,11 @@ if tested ~= '' and is_member(pool_of(account), account) then
   call('HSET', health_key(account), 'tested', tested)
   call(tested == 'failed' and 'SADD' or 'SREM', K .. 'failed_tests', account)
   if tested == 'ok' and call('DEL', K .. 'quota:' .. account) == 1 then
-    place(pool_of(account), account)
+    local p = pool_of(account)
+    note_windows(p, account)
+    place(p, account)
+    unblock(p, account)
+    serve()
     tell('*', 'quota ' .. account)
   end
 end

@@ -45,9 +45,7 @@ for i, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
 end
 for i, member in ipairs(call('ZRANGE', K .. 'queue', 0, 49)) do
   local record = record_of(string.match(member, '^(.*)|(.*)$'))
-  local request = record.targets[1].request
-  reply.waiters[i] = {
-    age = now - record.since, style = record.style, account = string.sub(request, 1, 1) == 'P' and string.sub(request, 3) or ''
-  }
+  local account = want_of(record.targets[1].request).account
+  reply.waiters[i] = { age = now - record.since, style = record.style, account = account or '' }
 end
 return { cjson.encode(reply) }
