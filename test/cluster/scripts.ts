@@ -154,20 +154,25 @@ export class ScriptNodes {
     return reply
   }
 
+  /** The messages to a node since the last call. */
+  async messages(node: string): Promise<ReadonlyArray<string>> {
+    const seen = this.#sent.get(node)!
+    const items = await this.send("LRANGE", `gw:{main}:out:${node}`, String(seen), "-1")
+    this.#sent.set(node, seen + items.length)
+    return items
+  }
+
   /** The messages to the nodes since the last call: grants in the order of their fences, then refusals. */
   async told(): Promise<ReadonlyArray<Outcome>> {
     const grants: Array<{ readonly fence: number; readonly outcome: Outcome }> = []
     const refusals: Array<Outcome> = []
     for (const node of nodes) {
-      const seen = this.#sent.get(node)!
-      const items = await this.send("LRANGE", `gw:{main}:out:${node}`, String(seen), "-1")
-      for (const item of items) {
+      for (const item of await this.messages(node)) {
         const [kind, ticket, first, second] = item.split(" ")
         if (kind === "grant") {
           grants.push({ fence: Number(second), outcome: [Number(ticket), first === "" ? undefined : first] })
         } else if (kind === "refuse") refusals.push([Number(ticket), undefined, first])
       }
-      this.#sent.set(node, seen + items.length)
     }
     grants.sort((a, b) => a.fence - b.fence)
     return [...grants.map(({ outcome }) => outcome), ...refusals]

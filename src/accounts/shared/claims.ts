@@ -300,6 +300,7 @@ export const makeClaims = Effect.fnUntraced(function*(
           if (shutdown.isOver) return Effect.fail(closing)
           // The configuration may have changed meanwhile.
           review(ticket, claim)
+          if (claim.patience <= 0) return late(ticket)
           return restore(
             Effect.timeoutOrElse(arrival(ticket, waiter), { duration: claim.patience, orElse: () => late(ticket) })
           )

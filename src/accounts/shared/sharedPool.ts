@@ -276,7 +276,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         targets,
         fallback,
         spread,
-        hold: targets.length > 1 ? wait : 0,
+        hold: upstreams.length > 1 ? wait : 0,
         patience: patience ?? request_timeouts.queue * 1_000,
         style: style.replaceAll(/\s/g, ""),
         sticky: sticky?.keys.join(" ") ?? "",
@@ -374,12 +374,16 @@ const makeSharedCore = Effect.fnUntraced(function*(
     restore: Restore
   ): Effect.Effect<Grant, GatewayError | NoGrant> =>
     Effect.flatMap(claimOf(caller, options), (claim) => {
+      const began = now()
       const first = claims.claim(claim, restore)
       if (claim.fallback.length === 0) return first
       return Effect.catchIf(
         first,
         (error) => error._tag !== "Late" && error._tag !== "StoreUnavailable",
-        () => claims.claim({ ...claim, targets: claim.fallback, fallback: [] }, restore)
+        () => {
+          const patience = Math.max(0, claim.patience - (now() - began))
+          return claims.claim({ ...claim, targets: claim.fallback, fallback: [], patience }, restore)
+        }
       )
     })
 

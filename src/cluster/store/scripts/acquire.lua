@@ -36,10 +36,12 @@ for _, one in ipairs(claim.prefers) do
     break
   end
 end
-for i, target in ipairs(claim.targets) do
-  if i > 1 and target.pool == last_pool then
-    table.insert(claim.targets, 1, table.remove(claim.targets, i))
-    claim.spread, claim.holds = 'order', false
+for _, targets in ipairs({ claim.targets, claim.fallback }) do
+  for i, target in ipairs(targets) do
+    if target.pool == last_pool then
+      table.insert(targets, 1, table.remove(targets, i))
+      claim.spread, claim.holds = 'order', false
+    end
   end
 end
 
