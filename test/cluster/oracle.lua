@@ -32,7 +32,7 @@ if op == 'look' then
   local p = by_name['default']
   local draining = {}
   for _, used_account in ipairs(call('HKEYS', p.k .. 'use')) do
-    if not is_member(p, used_account) then draining[#draining + 1] = used_account end
+    if not account_of(used_account).member then draining[#draining + 1] = used_account end
   end
   return { int(p.in_use), int(p.waiting), int(call('ZCARD', p.k .. 'spare')), table.concat(draining, ' ') }
 end

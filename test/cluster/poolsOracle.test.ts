@@ -449,7 +449,7 @@ const compare = async (first: ReadonlyMap<string, NaiveConfig>, firstLimit: numb
   const [inUse, waiters, ...left] = (await cluster.oracle("pools")).reply
   assert.deepStrictEqual([inUse, waiters, left.length], ["0", "0", 0])
   const keysLeft = await cluster.send("KEYS", "gw:{main}:*")
-  const own_keys = /^gw:\{main\}:(?:pool:|queue|home|tickets:|leases:)/
+  const own_keys = /^gw:\{main\}:(?:pool:|queue|accounts|tickets:|leases:)/
   assert.deepStrictEqual(keysLeft.filter((key) => own_keys.test(key)), [])
 }
 

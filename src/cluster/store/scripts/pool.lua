@@ -35,7 +35,23 @@ local function tell(to, text)
   return told
 end
 
-local function pool_of(account) return by_name[call('HGET', K .. 'home', account)] or nowhere end
+-- The record of an account; one of its own for a name that the store does not know.
+local account_records, changed_accounts = {}, {}
+local function account_of(name)
+  if account_records[name] == nil then
+    local text = call('HGET', K .. 'accounts', name)
+    account_records[name] = setmetatable(text and cjson.decode(text) or {}, { __index = NEW_ACCOUNT })
+  end
+  return account_records[name]
+end
+
+-- The record of an account, which is saved with what is changed of it.
+local function changed_account(name)
+  changed_accounts[name] = true
+  return account_of(name)
+end
+
+local function pool_of(account) return by_name[account_of(account).pool] or nowhere end
 
 -- The pool of a name; nil if the configuration has none.
 local function configured(name)
@@ -99,13 +115,18 @@ local function save_record(record)
   }))
 end
 
--- Saves what has changed of records and pools.
+-- Saves what has changed of waiters, accounts and pools.
 local function save()
   for _, record in ipairs(touched) do
     save_record(record)
     record.touched = false
   end
   touched = {}
+  for name in pairs(changed_accounts) do
+    local account = account_records[name]
+    if next(account) then call('HSET', K .. 'accounts', name, cjson.encode(account)) else call('HDEL', K .. 'accounts', name) end
+  end
+  changed_accounts = {}
   for _, p in ipairs(pools) do
     if p.changed then
       p.changed = nil
@@ -129,48 +150,24 @@ local function finish(reply)
   return reply
 end
 
-local function is_member(p, account) return call('SISMEMBER', p.k .. 'roster', account) == 1 end
-
-local function is_enabled(p, account) return call('SISMEMBER', p.k .. 'disabled', account) == 0 end
-
-local function health_key(account) return K .. 'health:' .. account end
-
--- The state of an account apart from its budgets, and until when. A disabled one keeps its state without probes.
-local function health_of(account)
-  local state, till = unpack(call('HMGET', health_key(account), 'state', 'till'))
-  return state or 'ready', tonumber(till) or 0
-end
-
--- Until when a budget of an account is used up; 0 while all have something left.
-local function spent_of(account) return tonumber(call('HGET', health_key(account), 'spent')) or 0 end
-
--- The state of an account: at a budget it cools until the window ends.
+-- The state of an account, and until when: at a budget it cools until the window ends. A disabled one keeps its state without probes.
 local function state_of(account)
-  local state, till = health_of(account)
-  local spent = budgeted and state ~= 'out' and spent_of(account) or 0
-  if spent > 0 then return 'cooling', math.max(spent, till) end
-  return state, till
+  local a = account_of(account)
+  local till = tonumber(a.till)
+  if budgeted and a.spent > 0 and a.state ~= 'out' then return 'cooling', math.max(a.spent, till) end
+  return a.state, till
 end
 
 local function used(p, account) return tonumber(call('HGET', p.k .. 'use', account)) or 0 end
 
 local function in_rotation(p)
-  return call('SCARD', p.k .. 'roster') - call('SCARD', p.k .. 'disabled') - call('ZCARD', p.k .. 'cool') -
-    call('ZCARD', p.k .. 'untried')
+  return call('SCARD', p.k .. 'roster') - p.disabled - call('ZCARD', p.k .. 'cool') - call('ZCARD', p.k .. 'untried')
 end
 
--- The order in which a pool gives its accounts with a free slot: `choice.ts` over Redis keys. `ranks` has the place, priority and weight of
--- each account, and `starts` when its next grant may start. Times keep all their digits as text.
+-- The order in which a pool gives its accounts with a free slot: `choice.ts` over the records of accounts. Times keep all their digits as text.
 local STEP, MOST, UNKNOWN, PLACES, TOLERANCE = 2 ^ -40, 1023, 2 ^ 43, 2 ^ 20, 1e-9
 
 local function exact(number) return string.format('%.17g', number) end
-
-local function rank_of(p, account)
-  local order, priority, weight = string.match(call('HGET', p.k .. 'ranks', account) or '0 0 1', '^(%S+) (%S+) (%S+)$')
-  return tonumber(order), tonumber(priority), tonumber(weight)
-end
-
-local function start_of(p, account) return tonumber(call('HGET', p.k .. 'starts', account)) or 0 end
 
 -- The earliest reset of a window of the whole account that has something left; nil without any.
 local function reset_of(account)
@@ -182,35 +179,35 @@ local function reset_of(account)
 end
 
 local function score_of(p, account)
-  local last = tonumber(call('HGET', p.k .. 'last', account)) or NEVER_GIVEN
-  if p.choose == 'rotate' then return last end
-  local order, priority, weight = rank_of(p, account)
-  if p.choose == 'fill_first' then return order - priority * PLACES end
-  if p.choose == 'weighted' then return start_of(p, account) + 1 / weight end
+  local a = account_of(account)
+  if p.choose == 'rotate' then return a.last end
+  if p.choose == 'fill_first' then return a.order - a.priority * PLACES end
+  if p.choose == 'weighted' then return tonumber(a.start) + 1 / a.weight end
   local reset = reset_of(account)
-  return reset and reset + math.min(order, MOST) / 2048 or last - UNKNOWN
+  return reset and reset + math.min(a.order, MOST) / 2048 or a.last - UNKNOWN
 end
 
 -- Whether the share of an account permits the next grant.
 local function is_due(p, account)
-  return start_of(p, account) < tonumber(p.at) + 1 / p.sum - TOLERANCE
+  return tonumber(account_of(account).start) < tonumber(p.at) + 1 / p.sum - TOLERANCE
 end
 
 -- An account is back in rotation.
 local function enters(p, account)
   if p.choose ~= 'weighted' then return end
-  call('HSET', p.k .. 'starts', account, exact(math.max(start_of(p, account), tonumber(p.at))))
+  local a = changed_account(account)
+  a.start = exact(math.max(tonumber(a.start), tonumber(p.at)))
 end
 
 -- Counts a grant.
 local function count_given(p, account)
   if p.choose ~= 'weighted' then return end
-  local _, _, weight = rank_of(p, account)
-  local start, at = start_of(p, account), tonumber(p.at)
+  local a = changed_account(account)
+  local start, at = tonumber(a.start), tonumber(p.at)
   if not is_due(p, account) then at = math.max(at, start) end
   at = at + 1 / p.sum
   p.at, p.changed = exact(at), true
-  call('HSET', p.k .. 'starts', account, exact(math.max(start + 1 / weight, at - 1 / weight)))
+  a.start = exact(math.max(start + 1 / a.weight, at - 1 / a.weight))
 end
 
 local function line_of(lease_request, node) return lease_request .. '|' .. node end
@@ -248,7 +245,8 @@ end
 
 -- Updates the index entries of an account and of the lines for it.
 local function place(p, account)
-  if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' and used(p, account) < p.per then
+  local a = account_of(account)
+  if a.member and not a.disabled and state_of(account) == 'ready' and used(p, account) < p.per then
     local score = score_of(p, account)
     if call('HEXISTS', p.k .. 'cleaning', account) == 1 then score = score + BEHIND_ALL end
     if call('ZADD', p.k .. 'spare', score, account) == 1 then unblock(p, account) end
@@ -274,7 +272,7 @@ end
 -- When an account is in rotation and suits a request: 0 for now; nil if that is unknown.
 local function serves_at(p, account, want)
   local state, till = state_of(account)
-  if state == 'out' or not is_enabled(p, account) then return nil end
+  if state == 'out' or account_of(account).disabled then return nil end
   return math.max(state == 'ready' and 0 or till, suits_at(p, account, want))
 end
 
@@ -299,7 +297,8 @@ end
 local function others_in_rotation(p, want)
   local avoided = 0
   for _, account in ipairs(want.list) do
-    if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' then avoided = avoided + 1 end
+    local a = account_of(account)
+    if a.member and a.pool == p.name and not a.disabled and state_of(account) == 'ready' then avoided = avoided + 1 end
   end
   if not is_picky(p, want) then return in_rotation(p) > avoided and suits_at(p, '', want) == 0 end
   for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do
@@ -360,7 +359,8 @@ end
 -- The reason why no account for a request is in rotation or recovers before the deadline; nil if there is one.
 local function hopeless(p, lease_request, deadline)
   local want = want_of(lease_request)
-  if want.account and not is_member(p, want.account) then return 'Unknown' end
+  local pinned = want.account and account_of(want.account)
+  if pinned and not (pinned.member and pinned.pool == p.name) then return 'Unknown' end
   if not p.open then return 'Unavailable' end
   if want.kind == 'D' then return nil end
   local back = back_at(p, want)
@@ -394,7 +394,7 @@ local function quota_of(account) return table.concat(call('HGETALL', K .. 'quota
 -- something left. `serve` must follow.
 local function learn_quota(account, text)
   local p, key = pool_of(account), K .. 'quota:' .. account
-  if not is_member(p, account) then return end
+  if not account_of(account).member then return end
   local seen_at = {}
   for _, window in ipairs(windows_of(account)) do seen_at[window.key] = window.seen end
   for name, window in string.gmatch(text, '([^;]+);([^;]+)') do
@@ -419,13 +419,9 @@ end
 -- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, the revision, the pool,
 -- its coolings, whether this lease probes it, the windows of the account's quota, and the number of the model that it serves.
 local function grant_of(p, node, ticket, account, fence, model)
-  local facts, cleaning = {}, '0'
-  if account ~= '' then
-    facts = call('HMGET', health_key(account), 'epoch', 'token')
-    cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1 and '1' or '0'
-  end
+  local a = account_of(account)
   return {
-    account, fence, facts[1] or '0', facts[2] or '0', cleaning, revision, p.name, int(p.coolings),
+    account, fence, a.epoch, a.token, int(call('HEXISTS', p.k .. 'cleaning', account)), revision, p.name, int(p.coolings),
     p.probe == node .. '|' .. ticket and '1' or '0', account == '' and '' or quota_of(account), model
   }
 end
@@ -456,8 +452,8 @@ local function hold(p, node, ticket, account, fence, model)
     return
   end
   call('HINCRBY', p.k .. 'use', account, 1)
-  local last = tonumber(call('HGET', p.k .. 'last', account))
-  if last == nil or last < fence then call('HSET', p.k .. 'last', account, fence) end
+  local a = changed_account(account)
+  a.last = math.max(a.last, fence)
   place(p, account)
 end
 

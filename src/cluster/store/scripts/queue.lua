@@ -314,7 +314,7 @@ end
 local function arrange(p, account)
   local state, till = state_of(account)
   for kind, key in pairs({ cooling = 'cool', out = 'untried' }) do
-    if state == kind and is_enabled(p, account) then
+    if state == kind and not account_of(account).disabled then
       call('ZADD', p.k .. key, till, account)
     else
       call('ZREM', p.k .. key, account)
@@ -328,14 +328,16 @@ end
 
 -- Sets the state of an account apart from its budgets.
 local function set_state(p, account, state, till)
-  call('HSET', health_key(account), 'state', state, 'till', till == INF and 'inf' or int(till))
+  local a = changed_account(account)
+  a.state, a.till = state, till == INF and 'inf' or till
   if till ~= INF then call('HDEL', p.k .. 'trying', account) end
   arrange(p, account)
 end
 
 local function set_enabled(p, account, enabled)
-  if is_enabled(p, account) ~= enabled then
-    call(enabled and 'SREM' or 'SADD', p.k .. 'disabled', account)
+  if account_of(account).disabled == enabled then
+    changed_account(account).disabled = not enabled or nil
+    p.disabled, p.changed = p.disabled + (enabled and -1 or 1), true
     arrange(p, account)
     if not enabled then refuse_pinned(p, account) end
   else
@@ -346,12 +348,9 @@ end
 -- Takes an account out of rotation: until `till` (`cooling`), or until a probe at `till` (`out`).
 -- Of a cooling account whose upstream wants no request until `stated`, one request gets a slot at `till`, and one an hour from then on.
 local function suspend(p, account, state, till, stated)
-  if not is_member(p, account) then return end
-  if state == 'cooling' and stated and stated > till then
-    call('HSET', health_key(account), 'stated', int(stated))
-  else
-    call('HDEL', health_key(account), 'stated')
-  end
+  local a = changed_account(account)
+  if not a.member then return end
+  a.stated = state == 'cooling' and stated and stated > till and stated or 0
   set_state(p, account, state, till)
   refuse_pinned(p, account)
   refuse_shared(p)
@@ -359,23 +358,21 @@ local function suspend(p, account, state, till, stated)
 end
 
 local function restore(p, account)
-  if not is_member(p, account) then return end
-  call('HDEL', health_key(account), 'stated')
-  if health_of(account) == 'ready' then return end
+  local a = changed_account(account)
+  if not a.member then return end
+  a.stated = 0
+  if a.state == 'ready' then return end
   set_state(p, account, 'ready', 0)
   serve()
 end
 
--- Until when the upstream of an account wants no request; 0 if that is no later than the end of its cooling.
-local function stated_of(account) return tonumber(call('HGET', health_key(account), 'stated')) or 0 end
-
 -- Lets no other request than the one that was just granted use an account whose upstream wants none yet.
 local tried = {}
 try_stated = function(p, account)
-  local stated = stated_of(account)
+  local stated = account_of(account).stated
   if stated == 0 then return end
   if stated <= now then
-    call('HDEL', health_key(account), 'stated')
+    changed_account(account).stated = 0
     return
   end
   set_state(p, account, 'cooling', math.min(stated, now + TRIED_AFTER))
@@ -394,8 +391,9 @@ end
 
 -- Says until when an account is out because a budget of it is used up; 0 once there is something left. `serve` must follow.
 local function spend(p, account, till)
-  if not is_member(p, account) or spent_of(account) == till then return end
-  call('HSET', health_key(account), 'spent', int(till))
+  local a = account_of(account)
+  if not a.member or a.spent == till then return end
+  changed_account(account).spent = till
   arrange(p, account)
   refuse_pinned(p, account)
   refuse_shared(p)
@@ -418,7 +416,7 @@ local function warm()
     while true do
       local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
       if first[1] == nil or tonumber(first[2]) > now then break end
-      call('HDEL', health_key(first[1]), 'spent')
+      changed_account(first[1]).spent = 0
       set_state(p, first[1], 'ready', 0)
       changes = true
     end

@@ -11,9 +11,8 @@
 -- node wait in one line, `line:<lease_request>|<node>`. `lines` has those whose first waiter may be served, by that waiter's number,
 -- `blocked` those that no free account suits, by the time at which one may, and `pins:<account>` those that are pinned to an account.
 --
--- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `home` has the pool of each account, and `health:<account>`
--- its state apart from its budgets, until when, and when its used-up budget ends (`spent`). `leases:<node>` has the leases of a node by
--- their tickets: fence, account, pool and the number of the model.
+-- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `accounts` has the accounts by name, each as JSON without what
+-- `NEW_ACCOUNT` says. `leases:<node>` has the leases of a node by their tickets: fence, account, pool and the number of the model.
 --
 -- `tickets:<node>` has the waiters of a node by their tickets, and `queue` those of all by number. A record is JSON: number, deadline, since,
 -- style, spread, the preferred account, whether it holds at its first pool, the targets in order, and the refusal of the places that it has
@@ -59,6 +58,8 @@ local function make_pool(name)
     per = 1, global = 0, queue = 0, direct = 1,
     -- Active and waiting requests, and those of callers with their own tokens among them.
     in_use = 0, waiting = 0, direct_in_use = 0, direct_waiting = 0,
+    -- Disabled accounts.
+    disabled = 0,
     -- When the window of the upstream's used-up budget ends; 0 while it has something left. The share of its accounts' windows that
     -- background requests leave to others.
     spent = 0, reserve = 0,
@@ -79,6 +80,20 @@ for i, text in ipairs(call('HVALS', K .. 'pools')) do
   pools[i], by_name[p.name] = p, p
 end
 table.sort(pools, function(one, other) return one.order < other.order end)
+
+-- An account of which nothing is known.
+local NEW_ACCOUNT = {
+  -- Its pool, of which it is a member while it is configured, and whether the operator has disabled it.
+  pool = '', member = false, disabled = false,
+  -- Its state apart from its budgets, and until when (`inf` while it is tried); when its used-up budget ends; until when its upstream wants no
+  -- request, if that is later than the end of its cooling.
+  state = 'ready', till = 0, spent = 0, stated = 0,
+  -- The last fault with how many there were in a row, and the numbers of the last one and of the token. A fault has its delays, `first` and
+  -- `longest`; `unclean` is there if sessions are to be deleted.
+  fault = '', faults = 0, epoch = '0', token = '0', tested = '',
+  -- The number of its last grant, its place among the accounts, and when its next grant may start (`choice.ts`).
+  last = NEVER_GIVEN, order = 0, priority = 0, weight = 1, start = '0'
+}
 
 -- Stands for the pool of an account that no pool has.
 local nowhere = make_pool('')
