@@ -142,10 +142,11 @@ const makeInProcessCore = Effect.fnUntraced(function*(
   const spend = (account: PooledAccount) => {
     const slot = slotOf(account)
     const pool = state.get(account.upstream)
-    if (slot === undefined || pool === undefined) return
+    if (pool === undefined) return
     const [own, ofUpstream] = shell.budgets.spentOf(account)
     const ahead = now() - clock.currentTimeMillisUnsafe()
-    pool.spend(slot, own === 0 ? 0 : own + ahead)
+    // The last lease of an account that has left ends as well.
+    if (slot !== undefined) pool.spend(slot, own === 0 ? 0 : own + ahead)
     pool.spendAll(ofUpstream === 0 ? 0 : ofUpstream + ahead)
     pool.reconsider(config.now().upstreams.get(account.upstream)?.budgets === undefined ? slot : undefined)
     if (own > 0 || ofUpstream > 0) health.wake()

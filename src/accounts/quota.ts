@@ -43,11 +43,8 @@ export class Quotas {
   readonly #config: () => GatewayConfig
   readonly #now: () => number
   readonly #notices: Notices | undefined
-  /** Accounts of which something is known. Those that have left the configuration leave when the set is looked at. */
-  readonly #known = new Set<PooledAccount>()
-  /** Accounts that are out for some of their models. Those whose time is over leave when the set is looked at. */
-  readonly #paused = new Set<PooledAccount>()
-  readonly #watchers = new Set<() => void>()
+  /** Accounts that were out for some of their models when their windows changed last. */
+  readonly #paused = new WeakSet<PooledAccount>()
   /** Is called when the windows of an account change, if set. */
   changed: ((account: PooledAccount) => void) | undefined
 
@@ -64,14 +61,15 @@ export class Quotas {
     this.#notices = notices
   }
 
-  /** False while no account is out for a model. */
-  get isActive(): boolean {
-    return this.#paused.size > 0
-  }
-
   /** Whether a key leaves what upstreams reserve for others. */
   isBackground(key: string | undefined): boolean {
     return key !== undefined && this.#config().key_records.get(key)?.class === "background"
+  }
+
+  /** A model of an upstream as windows count it: by its id, and by its name at the server. */
+  asked(upstream: string, id: string): { readonly id: string; readonly name: string } {
+    const model = this.#config().upstreams.get(upstream)?.models.find((model) => model.id === id)
+    return { id, name: model?.model ?? id }
   }
 
   /** Learns what the headers of an answer, its failure, and an event of its stream say of an account's quota. */
@@ -101,7 +99,7 @@ export class Quotas {
       publishWindow(this.#notices, account, window)
     }
     this.#note(account)
-    const pauses = pausesOf(windows, this.#asked(account.upstream, model), now)
+    const pauses = pausesOf(windows, this.asked(account.upstream, model), now)
     const until = pauses.account === 0 ? pauses.model : pauses.account
     return until === 0 ? nothingSeen : { seconds: (until - now) / 1_000, isOfModel: pauses.account === 0 }
   }
@@ -130,8 +128,8 @@ export class Quotas {
    * request began has something left again.
    */
   answered(key: string | undefined, model: string, took: number): void {
-    const account = key === undefined || !this.isActive ? undefined : this.#accountOf(key)
-    if (account === undefined) return
+    const account = key === undefined ? undefined : this.#accountOf(key)
+    if (account === undefined || !this.#paused.has(account)) return
     const now = this.#now()
     for (const window of this.#outFor(account, model, now)) {
       if (window.seen_at > now - took) continue
@@ -142,8 +140,8 @@ export class Quotas {
 
   /** Lets the request that has got an account be the only one for an hour that tries a model which is out for longer. */
   tries(key: string | undefined, { model }: TargetModel): void {
-    const account = key === undefined || !this.isActive ? undefined : this.#accountOf(key)
-    if (account === undefined) return
+    const account = key === undefined ? undefined : this.#accountOf(key)
+    if (account === undefined || !this.#paused.has(account)) return
     const now = this.#now()
     for (const window of this.#outFor(account, model, now)) {
       account.quota!.learn({ ...window, seen_at: now })
@@ -153,7 +151,7 @@ export class Quotas {
 
   /** The used-up windows that keep a model of an account out. */
   #outFor(account: PooledAccount, model: string, now: number): ReadonlyArray<QuotaWindow> {
-    const asked = this.#asked(account.upstream, model)
+    const asked = this.asked(account.upstream, model)
     return (account.quota?.list() ?? []).filter((window) =>
       window.model !== null && window.status === "exhausted" && window.room_at > now && countsModel(window, asked)
     )
@@ -179,19 +177,11 @@ export class Quotas {
     if (account.quota !== undefined) this.#mark(account)
   }
 
-  /** Forgets the windows of an account, and lets requests go on that wait for one of its models. */
+  /** Forgets the windows of an account. */
   forget(account: PooledAccount): void {
     account.quota = undefined
     this.#paused.delete(account)
-    this.#known.delete(account)
     this.changed?.(account)
-    for (const watcher of this.#watchers) watcher()
-  }
-
-  /** Calls a function whenever windows are forgotten, until the returned function is called. */
-  watch(watcher: () => void): () => void {
-    this.#watchers.add(watcher)
-    return () => this.#watchers.delete(watcher)
   }
 
   /** The windows of an account as they are now. */
@@ -208,7 +198,7 @@ export class Quotas {
     for (const { model, upstream } of targets) {
       if (upstream !== account.upstream) continue
       const windows = account.quota?.list() ?? []
-      const asked = this.#asked(upstream, model)
+      const asked = this.asked(upstream, model)
       const reserve = isBackground ? this.#config().upstreams.get(upstream)?.reserve ?? 0 : 0
       const pause = pausesOf(windows.map(untilTried), asked, now).model
       const until = Math.max(pause, reservedUntil(windows, asked, reserve, now))
@@ -219,23 +209,8 @@ export class Quotas {
 
   /** As `waitAt`, for the account of a key and one model. */
   waitFor(key: string | undefined, target: TargetModel, isBackground = false): number {
-    const account = key === undefined || !(isBackground || this.isActive) ? undefined : this.#accountOf(key)
+    const account = key === undefined ? undefined : this.#accountOf(key)
     return account === undefined ? 0 : this.waitAt(account, [target], isBackground)
-  }
-
-  /** The accounts that are out for all targets of their upstreams, with the milliseconds. */
-  out(targets: ReadonlyArray<TargetModel>, isBackground = false): ReadonlyMap<PooledAccount, number> {
-    const now = this.#now()
-    const out = new Map<PooledAccount, number>()
-    for (const account of isBackground ? this.#known : this.#paused) {
-      const isGone = this.#accountOf(account.key) !== account
-      if (isGone) this.#known.delete(account)
-      if (isGone || !hasModelOut(account, now)) this.#paused.delete(account)
-      if (isGone) continue
-      const wait = this.waitAt(account, targets, isBackground)
-      if (wait > 0) out.set(account, wait)
-    }
-    return out
   }
 
   #note(account: PooledAccount): void {
@@ -244,14 +219,8 @@ export class Quotas {
   }
 
   #mark(account: PooledAccount): void {
-    this.#known.add(account)
     if (hasModelOut(account, this.#now())) this.#paused.add(account)
     else this.#paused.delete(account)
-  }
-
-  #asked(upstream: string, id: string) {
-    const model = this.#config().upstreams.get(upstream)?.models.find((model) => model.id === id)
-    return { id, name: model?.model ?? id }
   }
 }
 

@@ -31,6 +31,8 @@ export interface SharedPool {
   readonly queue: number
   /** Slots of callers with their own tokens. */
   readonly direct: number
+  /** The share of its accounts' windows that background requests leave to others. */
+  readonly reserve: number
   /** Whether it is another server: what is known of its accounts is forgotten. */
   readonly resets: boolean
   /** In order. */
@@ -74,7 +76,7 @@ export const sharedPools = (
     if (account.disabled) disabled.push(name)
   }
   const pools = Array.from(next.upstreams, ([name, upstream]): SharedPool => {
-    const { choose = "rotate", driver, enabled, limits: { global, perAccount, queue } } = upstream
+    const { choose = "rotate", driver, enabled, limits: { global, perAccount, queue }, reserve = 0 } = upstream
     const { accounts, disabled, ranks, renewed } = accountsOf.get(name)!
     if (accounts.length === 0 && !needsAccounts(driver)) accounts.push(store.secrets.nameOf(anonymousKey(name)))
     return {
@@ -84,6 +86,7 @@ export const sharedPools = (
       global,
       queue,
       direct: isUnnamed(name) ? next.auth.direct_max_inflight : 0,
+      reserve,
       resets: isRenewed(upstream, before?.upstreams.get(name)),
       accounts,
       renewed,

@@ -2,6 +2,7 @@
 import { assert } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { KeyLimit } from "../../src/config/windowLimit.ts"
+import { never } from "../../src/placement/poolQueue.ts"
 import type { Share, Used } from "../../src/usage/Admission.ts"
 
 const minute = 60_000
@@ -34,17 +35,14 @@ export const budgetCase = fc.record({
 })
 type BudgetCase = typeof budgetCase extends fc.Arbitrary<infer A> ? A : never
 
-/** Why a try gets nothing: its account or upstream is used up, or one of them has too little left for it. */
-export type Denied = "out" | "account" | "upstream"
-
 /** What is compared with the list. Times are Unix milliseconds. */
 export interface BudgetSubject {
-  /** Reserves a share of an account and its upstream, with what strict limits reserve. */
+  /** Reserves a share of an account and its upstream, with what strict limits reserve; or returns when they have room for it. */
   readonly take: (
     now: number,
     account: number,
     share: Share
-  ) => Promise<Denied | ((now: number, used: Used) => Promise<void>)>
+  ) => Promise<number | ((now: number, used: Used) => Promise<void>)>
 }
 
 /** A try: what counts of it is its use once it is over, and until then what it has reserved in each window. */
@@ -72,18 +70,20 @@ export const compareBudgets = async (
     const tokens = here.map(({ most, share, used }) => used?.tokens ?? (isStrict ? most : share))
     return { requests: here.length, ...amounts(tokens.reduce((sum, each) => sum + each, 0)) }
   }
-  const fits = (all: ReadonlyArray<KeyLimit>, isOf: (one: Try) => boolean, share: number, most: number) =>
-    all.every(({ cost, requests = Infinity, strict = false, tokens = Infinity, window }) => {
-      const used = counts(window as Window, isOf, strict)
-      const own = amounts(strict ? most : share)
-      return used.requests + 1 <= requests && used.tokens + own.tokens <= tokens &&
-        (cost === undefined || used.cost + own.cost <= cost)
-    })
-  const isSpent = (all: ReadonlyArray<KeyLimit>, isOf: (one: Try) => boolean) =>
-    all.some(({ cost, requests = Infinity, strict = false, tokens = Infinity, window }) => {
-      const used = counts(window as Window, isOf, strict)
-      return used.requests >= requests || used.tokens >= tokens || (cost !== undefined && used.cost >= cost)
-    })
+  /** Until when limits are used up, or leave too little for a try; 0 while it fits. */
+  const fullUntil = (all: ReadonlyArray<KeyLimit>, isOf: (one: Try) => boolean, share: number, most: number) =>
+    Math.max(
+      0,
+      ...all.map(({ cost = 10n ** 30n, requests = Infinity, strict = false, tokens = Infinity, window }) => {
+        const length = lengths[window as Window]
+        const end = Math.floor(now / length) * length + length
+        const used = counts(window as Window, isOf, strict)
+        const own = amounts(strict ? most : share)
+        if (own.tokens > tokens || own.cost > cost) return end + never
+        const isSpent = used.requests >= requests || used.tokens >= tokens || used.cost >= cost
+        return isSpent || used.tokens + own.tokens > tokens || used.cost + own.cost > cost ? end : 0
+      })
+    )
 
   for (const each of steps) {
     if (each.kind === "pass") now += each.seconds * 1_000
@@ -97,19 +97,16 @@ export const compareBudgets = async (
       const { account, most, share } = each
       const own = accounts[account]!
       const isOfAccount = (one: Try) => one.account === account
-      const expected = isSpent(own, isOfAccount) || isSpent(upstream, () => true)
-        ? "out"
-        : !fits(upstream, () => true, share, most)
-        ? "upstream"
-        : fits(own, isOfAccount, share, most)
-        ? undefined
-        : "account"
+      const expected = Math.max(
+        fullUntil(own, isOfAccount, share, most),
+        fullUntil(upstream, () => true, share, most)
+      )
       const taken = await subject.take(now, account, {
         ...amounts(share),
         strict: { ...amounts(most), windows: [] }
       })
-      assert.strictEqual(typeof taken === "string" ? taken : undefined, expected)
-      if (typeof taken !== "string") tries.push({ account, at: now, share, most, settle: taken })
+      assert.strictEqual(typeof taken === "number" ? taken : 0, expected)
+      if (typeof taken !== "number") tries.push({ account, at: now, share, most, settle: taken })
     }
   }
 }

@@ -29,16 +29,14 @@ describe("budgets of accounts and upstreams", () => {
             now = at
             // What ran at a restart would have no count.
             if (restarts && running === 0) budgets = begin()
-            if (budgets.spentOf(accounts[account]!).some((until) => until > 0)) return "out"
             const shareOf = (all: ReadonlyArray<KeyLimit>) => {
               const windows = all.filter((each) => each.strict).map((each) => each.window)
               return windows.length === 0 || strict === undefined
                 ? { ...share, strict: undefined }
                 : { ...share, strict: { ...strict, windows } }
             }
-            const ofUpstream = { ...accounts[account], account: {} } as unknown as PooledAccount
-            if (budgets.roomAt(ofUpstream, shareOf) > 0) return "upstream"
-            if (budgets.roomAt(accounts[account]!, shareOf) > 0) return "account"
+            const until = Math.max(...budgets.spentOf(accounts[account]!), budgets.roomAt(accounts[account]!, shareOf))
+            if (until > 0) return until
             const taken = budgets.take(accounts[account]!, {
               shareOf: (_, all) => shareOf(all),
               isStrict: false,

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Random, Result } from "effect"
 import { TestClock } from "effect/testing"
+import type { LeaseBudget } from "../../src/accounts/budgets.ts"
 import { CurrentShutdown, Shutdown } from "../../src/config/clock/Shutdown.ts"
 import type { Driver } from "../../src/upstream/Upstream.ts"
+import { notCounted } from "../../src/usage/Admission.ts"
 import { sized } from "../support/effort.ts"
 import {
   accounts,
@@ -519,5 +521,29 @@ describe("the end of a lease", () => {
       yield* Effect.scoped(attempt)
       assert.strictEqual(yield* Deferred.await(stopped), 1)
       yield* shows(pool, idle)
+    }))
+
+  it.effect("returns what it has reserved of its upstream's budget after its account has left", () =>
+    Effect.gen(function*() {
+      const share = { tokens: 0, cost: 0n, strict: undefined }
+      const budget: LeaseBudget = {
+        shareOf: () => share,
+        sharesOf: () => share,
+        used: () => notCounted,
+        isStrict: false
+      }
+      const { change, pool } = yield* buildPool({
+        upstream: {
+          driver: "session",
+          base_url: "http://127.0.0.1:9",
+          budgets: [{ window: "month", requests: 1 }]
+        },
+        accounts: accounts("a")
+      })
+      const held = yield* hold(pool, managed(), { budget })
+      yield* change({ accounts: accounts("b") })
+      assert.strictEqual(yield* errorOf(hold(pool, managed(), { budget })), "upstream_rate_limited")
+      yield* held.free
+      assert.strictEqual((yield* hold(pool, managed(), { budget, patience: 0 })).account, b)
     }))
 })

@@ -1,7 +1,7 @@
 /** The scripts of budgets against a plain list of what was used, over generated interleavings of several nodes. */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { sharesArgument, usedFields } from "../../src/accounts/shared/poolScripts.ts"
+import { needsWords, usedFields } from "../../src/accounts/shared/poolScripts.ts"
 import { scripts } from "../../src/cluster/store/scripts.ts"
 import type { SharedPools } from "../../src/config/sharedAccounts.ts"
 import { limitFields } from "../../src/config/windowLimit.ts"
@@ -41,26 +41,20 @@ describe("the scripts of budgets", () => {
             cluster.now = now
             const ticket = String(++tickets)
             const node = nodes[tickets % nodes.length]!
-            const target = { pool: "u", request: `P:a${account}`, share: sharesArgument(share) }
-            const claim = JSON.stringify(claimOf([target], { patience: 0 }))
-            const ask = () => cluster.run(scripts.acquire, node, ticket, claim)
+            const target = { pool: "u", request: `P:a${account}${needsWords([], share, false)}` }
+            const ask = () => cluster.acquire(node, ticket, claimOf([target], { patience: 0 }))
             const reply = await ask()
-            const [verdict, ...grant] = reply
+            const [verdict, reason, left] = reply
             if (verdict === "refused") {
-              assert.deepStrictEqual(grant[0], "Cooling")
-              return "out"
+              assert.strictEqual(reason, "Cooling")
+              return now + Number(left)
             }
             assert.strictEqual(verdict, "granted")
             // A repeated ticket gets the same result, and counts once.
             assert.deepStrictEqual(await ask(), reply)
-            const release = (now: number, used?: Used) => {
+            const release = (now: number, used: Used) => {
               cluster.now = now
-              return cluster.run(scripts.release, node, ticket, endOf({ used: used && usedFields(used) }))
-            }
-            const over = grant[10] ?? ""
-            if (over !== "") {
-              await release(now)
-              return over.startsWith("u") ? "upstream" : "account"
+              return cluster.run(scripts.release, node, ticket, endOf({ used: usedFields(used) }))
             }
             running.add(ticket)
             return async (now, used) => {

@@ -32,11 +32,11 @@ describe("a message of the store", () => {
       coolings: "0",
       probes: "0",
       quota: "",
-      over: ""
+      model: 0
     }
-    assert.deepStrictEqual(read("grant t1  4 0 0 0 3 default 0 0  "), grant)
-    const full = { ...grant, account: "a", pool: "gpu", probes: "1", quota: "5h,", over: "a60000", memory: "m" }
-    assert.deepStrictEqual(read("grant t1 a 4 0 0 0 3 gpu 0 1 5h, a60000 m later"), full)
+    assert.deepStrictEqual(read("grant t1  4 0 0 0 3 default 0 0  0"), grant)
+    const full = { ...grant, account: "a", pool: "gpu", probes: "1", quota: "5h,", model: 2, memory: "m" }
+    assert.deepStrictEqual(read("grant t1 a 4 0 0 0 3 gpu 0 1 5h, 2 m later"), full)
   })
 
   it("does not exist in another form, of another kind, or of a kind that only the node itself can notice", () => {
@@ -47,7 +47,7 @@ describe("a message of the store", () => {
       "config",
       "config soon",
       "grant t1",
-      "grant t1 a four 0 0 0 3 gpu 0 0  ",
+      "grant t1 a four 0 0 0 3 gpu 0 0  0",
       "grant t1 a 4 0 0 0 3",
       "refuse t1 Full never",
       "mark ended-logins tomorrow name",

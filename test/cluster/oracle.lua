@@ -21,13 +21,18 @@ if op == 'clean' then set_cleaning(pool_of(account), account, ARGV[6] == '1' and
 if op == 'reset' then
   call('DEL', K .. 'quota:' .. account)
   if ARGV[6] ~= '' then call('HSET', K .. 'quota:' .. account, '5h,', '0,,,' .. ARGV[6] .. ',ok,0,' .. ARGV[6]) end
+  note_windows(pool_of(account), account)
   place(pool_of(account), account)
+end
+if op == 'learn' then
+  learn_quota(account, ARGV[6])
+  serve()
 end
 if op == 'look' then
   local p = by_name['default']
   local draining = {}
   for _, used_account in ipairs(call('HKEYS', p.k .. 'use')) do
-    if not is_member(p, used_account) then draining[#draining + 1] = used_account end
+    if not account_of(used_account).member then draining[#draining + 1] = used_account end
   end
   return { int(p.in_use), int(p.waiting), int(call('ZCARD', p.k .. 'spare')), table.concat(draining, ' ') }
 end
@@ -37,7 +42,7 @@ if op == 'pools' then
   local held = {}
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
     for _, lease in ipairs(call('HVALS', K .. 'leases:' .. node)) do
-      local name = string.match(lease, '(%S+)$')
+      local name = string.match(lease, '(%S+) %S+$')
       held[name] = (held[name] or 0) + 1
     end
   end

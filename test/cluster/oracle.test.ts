@@ -54,7 +54,7 @@ class SharedPool {
     const node = nodes[id % nodes.length]!
     this.owners.set(id, node)
     const claim = claimOf([{ pool: "default", request: leaseRequestText(leaseRequest) }], { patience })
-    const ask = () => cluster.run(scripts.acquire, node, String(id), JSON.stringify(claim))
+    const ask = () => cluster.acquire(node, String(id), claim)
     const reply = await ask()
     if (reply[0] === "waiting") {
       // A repeated ticket gets the same result.

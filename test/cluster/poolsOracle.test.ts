@@ -126,7 +126,7 @@ class SharedPools {
   async request(id: number, { hold, pools, spread, leaseRequest }: NaiveRequest): Promise<ReadonlyArray<Outcome>> {
     const request = leaseRequestText(leaseRequest)
     const claim = claimOf(pools.map((pool) => ({ pool, request })), { spread, holds: hold, patience })
-    const ask = () => cluster.run(scripts.acquire, nodeOf(id), String(id), JSON.stringify(claim))
+    const ask = () => cluster.acquire(nodeOf(id), String(id), claim)
     const reply = await ask()
     // A repeated ticket gets the same result.
     if (reply[0] !== "refused") assert.deepStrictEqual(await ask(), reply)
@@ -449,7 +449,7 @@ const compare = async (first: ReadonlyMap<string, NaiveConfig>, firstLimit: numb
   const [inUse, waiters, ...left] = (await cluster.oracle("pools")).reply
   assert.deepStrictEqual([inUse, waiters, left.length], ["0", "0", 0])
   const keysLeft = await cluster.send("KEYS", "gw:{main}:*")
-  const own_keys = /^gw:\{main\}:(?:pool:|queue|home|tickets:|leases:)/
+  const own_keys = /^gw:\{main\}:(?:pool:|queue|accounts|tickets:|leases:)/
   assert.deepStrictEqual(keysLeft.filter((key) => own_keys.test(key)), [])
 }
 

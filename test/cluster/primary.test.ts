@@ -211,7 +211,7 @@ describe("nodes of a store behind sentinels", () => {
       yield* until(() => one.heard.includes("up") && two.heard.includes("up"))
       yield* untilTrue(Effect.map(one.store.send("EXISTS", "gw:{main}:quiet"), (count) => count === 0))
       assert.isAbove(data, 0)
-      assert.deepStrictEqual(yield* two.store.send("HGETALL", "gw:{main}:leases:one"), ["t1", "7 one default"])
+      assert.deepStrictEqual(yield* two.store.send("HGETALL", "gw:{main}:leases:one"), ["t1", "7 one default 0"])
       assert.deepInclude(storedPool(yield* two.store.send("HGET", poolsPlace, "default")), { in_use: 1, waiting: 1 })
       // New numbers are beyond all that the lost writes may have given.
       const [given] = (yield* two.store.send("HMGET", "gw:{main}:sum", "given")) as ReadonlyArray<string>

@@ -32,13 +32,10 @@ export const leaseRequestText = (leaseRequest: LeaseRequest): string => {
 }
 
 /** A request with targets, as the scripts take it. */
-export const claimOf = (
-  targets: ReadonlyArray<Omit<ClaimTarget, "share"> & Partial<ClaimTarget>>,
-  facts: Partial<StoreClaim> = {}
-): StoreClaim => ({
+export const claimOf = (targets: ReadonlyArray<ClaimTarget>, facts: Partial<StoreClaim> = {}): StoreClaim => ({
   style: "chat",
   patience: 60_000,
-  targets: targets.map((target) => ({ share: undefined, ...target })),
+  targets,
   spread: "order",
   holds: false,
   fallback: [],
@@ -60,6 +57,7 @@ export const poolOf = (name: string, accounts: ReadonlyArray<string>, facts: Par
   global: 1,
   queue: 9,
   direct: 0,
+  reserve: 0,
   resets: false,
   accounts,
   renewed: [],
@@ -142,6 +140,11 @@ export class ScriptNodes {
     return (reply as ReadonlyArray<unknown>).map(String)
   }
 
+  /** Asks for a lease. `learned` are accounts with windows of their quotas. */
+  acquire(node: string, ticket: string, claim: StoreClaim, learned: ReadonlyArray<readonly [string, string]> = []) {
+    return this.run(scripts.acquire, node, ticket, JSON.stringify(claim), JSON.stringify(learned))
+  }
+
   /** Attaches a node with the claims that it has. */
   async attach(node: string, starts: "0" | "1", leases: ReadonlyArray<unknown>, tickets: ReadonlyArray<unknown>) {
     const claims = [leases, tickets].map((list) => JSON.stringify(list))
@@ -151,20 +154,25 @@ export class ScriptNodes {
     return reply
   }
 
+  /** The messages to a node since the last call. */
+  async messages(node: string): Promise<ReadonlyArray<string>> {
+    const seen = this.#sent.get(node)!
+    const items = await this.send("LRANGE", `gw:{main}:out:${node}`, String(seen), "-1")
+    this.#sent.set(node, seen + items.length)
+    return items
+  }
+
   /** The messages to the nodes since the last call: grants in the order of their fences, then refusals. */
   async told(): Promise<ReadonlyArray<Outcome>> {
     const grants: Array<{ readonly fence: number; readonly outcome: Outcome }> = []
     const refusals: Array<Outcome> = []
     for (const node of nodes) {
-      const seen = this.#sent.get(node)!
-      const items = await this.send("LRANGE", `gw:{main}:out:${node}`, String(seen), "-1")
-      for (const item of items) {
+      for (const item of await this.messages(node)) {
         const [kind, ticket, first, second] = item.split(" ")
         if (kind === "grant") {
           grants.push({ fence: Number(second), outcome: [Number(ticket), first === "" ? undefined : first] })
         } else if (kind === "refuse") refusals.push([Number(ticket), undefined, first])
       }
-      this.#sent.set(node, seen + items.length)
     }
     grants.sort((a, b) => a.fence - b.fence)
     return [...grants.map(({ outcome }) => outcome), ...refusals]

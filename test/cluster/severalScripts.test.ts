@@ -1,6 +1,7 @@
 /** Claims in several pools, in a store that loses its data. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { scripts } from "../../src/cluster/store/scripts.ts"
+import type { StoreClaim } from "../../src/cluster/store/StoreShape.ts"
 import { claimOf, configOf, endOf, poolOf, ScriptNodes } from "./scripts.ts"
 
 const [gpu, other] = [{ pool: "gpu", request: "A" }, { pool: "default", request: "A" }]
@@ -21,8 +22,8 @@ describe("claims in several pools", () => {
       "one",
       configOf(++revision, { expected, total: 9, pools: [poolOf("default", ["a"]), poolOf("gpu", ["g"])] })
     )
-  const acquire = async (node: string, ticket: string, claim: unknown) =>
-    (await cluster.run(scripts.acquire, node, ticket, JSON.stringify(claim))).slice(0, 2)
+  const acquire = async (node: string, ticket: string, claim: StoreClaim) =>
+    (await cluster.acquire(node, ticket, claim)).slice(0, 2)
   const release = (node: string, ticket: string) => cluster.run(scripts.release, node, ticket, endOf({}))
   /** Slots in use and waiters, of all pools. */
   const claims = async () => (await cluster.oracle("pools")).reply.slice(0, 2)

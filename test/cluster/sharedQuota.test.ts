@@ -1,6 +1,7 @@
 /** Quotas of accounts that two nodes share over a real server: what one node learns leaves the account alone at the other. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type { Caller, PlacementRequest } from "../../src/accounts/Accounts.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
@@ -67,6 +68,34 @@ describe("the quotas of accounts at two nodes", () => {
       yield* one.setTestStatus(name, "ok")
       yield* untilTrue(Effect.map(Effect.option(serve(other, "m")), (found) => found._tag === "Some"))
       assert.strictEqual(yield* serve(one, "m"), second)
+    }))
+
+  it.live("reach the store with the next request, while the answer that stated them goes on", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* twoNodes("a", "b")
+      const first = yield* hold(one, managed(), asking("m"))
+      first.lease.shown.saw(ofModel(900), undefined, undefined)
+      const second = yield* hold(one, managed(), asking("n", "m"))
+      yield* second.free
+      yield* first.free
+      yield* idle(one)
+      assert.notStrictEqual(second.account, first.account)
+      // The account whose turn it is serves the other model of the request.
+      const third = yield* hold(other, managed(), asking("m", "n"))
+      assert.deepStrictEqual([third.account, third.lease.model], [first.account, "n"])
+      yield* third.free
+    }))
+
+  it.live("let a request wait that no account suits, until the first one does", () =>
+    Effect.gen(function*() {
+      const { one, other } = yield* twoNodes("a")
+      const account = yield* serve(one, "m", ofModel(900))
+      const waiting = yield* Effect.forkChild(
+        hold(other, managed(), { ...asking("m"), patience: 3_600_000 })
+      )
+      yield* untilTrue(Effect.map(one.status, ({ waiting }) => waiting === 1))
+      yield* one.setTestStatus("a@x.org", "ok")
+      assert.strictEqual((yield* Fiber.join(waiting)).account, account)
     }))
 
   it.live("take an account out of rotation until its reset, and are seen at each node", () =>

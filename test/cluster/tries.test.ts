@@ -84,7 +84,7 @@ describe("an account in a cluster", () => {
     await run(oracle, "one", "restore", "a")
     await configure([], "one", 2)
     const ask = async (ticket: string) => {
-      const [outcome] = await run(scripts.acquire, "one", ticket, anyAccount)
+      const [outcome] = await run(scripts.acquire, "one", ticket, anyAccount, "[]")
       assert.strictEqual(outcome, "granted")
     }
     /** The outcome, and the account whose sessions this node must delete. */
@@ -101,7 +101,7 @@ describe("an account in a cluster", () => {
 
   it("with sessions to delete stays assigned to its node after a lost reply", async () => {
     await run(oracle, "one", "restore", "a")
-    assert.strictEqual((await run(scripts.acquire, "one", "used", anyAccount))[0], "granted")
+    assert.strictEqual((await run(scripts.acquire, "one", "used", anyAccount, "[]"))[0], "granted")
     const seen = accountReport("a", "0", { health: undefined, retryAfter: undefined }, 0)
     const release = async () => (await run(scripts.release, "one", "used", endOf({ seen, unclean: true }))).slice(0, 2)
     assert.deepStrictEqual(await release(), ["granted", "a"])

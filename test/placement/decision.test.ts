@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { runs } from "../support/effort.ts"
-import { follow } from "./followDecision.ts"
+import { follow, inProcess } from "./followDecision.ts"
 import { decisionCase } from "./naiveDecision.ts"
 
 describe("the decision of the pool", () => {
@@ -14,7 +14,7 @@ describe("the decision of the pool", () => {
     const numRuns = runs(1_500)
     await fc.assert(
       fc.asyncProperty(decisionCase, async (one) => {
-        decided += await follow(one)
+        decided += await follow(one, inProcess)
       }),
       { numRuns }
     )

@@ -10,6 +10,7 @@ import * as Scope from "effect/Scope"
 import { Accounts, anywhere, type Lease, type PlacementRequest } from "../../src/accounts/Accounts.ts"
 import type { LeaseBudget } from "../../src/accounts/budgets.ts"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
+import type { GatewayConfig } from "../../src/config/GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
 import type { GatewayError } from "../../src/domain/GatewayError.ts"
 import { identityKeys } from "../../src/domain/identity.ts"
@@ -38,6 +39,7 @@ const keyOf = (account: number): string =>
 
 const copied = (limits: ReadonlyArray<NaiveLimit>) => limits.map((limit) => ({ ...limit }))
 
+/** The configuration of a case. */
 const configOf = (upstreams: ReadonlyArray<NaiveUpstream>): RawConfig => ({
   upstream: { driver: "embedded" },
   upstreams: Object.fromEntries(upstreams.map(({ budgets, name, perAccount, queue }) => [name, {
@@ -75,7 +77,11 @@ class Spending implements LeaseBudget {
       strict: windows.length === 0 ? undefined : { tokens: 2 * this.#tokens, cost: 0n, windows }
     }
   }
-  sharesOf: LeaseBudget["sharesOf"] = () => ({ tokens: this.#tokens, cost: 0n, strict: undefined })
+  sharesOf: LeaseBudget["sharesOf"] = () => ({
+    tokens: this.#tokens,
+    cost: 0n,
+    strict: { tokens: 2 * this.#tokens, cost: 0n, windows: [] }
+  })
   used: LeaseBudget["used"] = () => ({ counted: true, tokens: this.tokensUsed, cost: 0n })
 }
 
@@ -94,18 +100,39 @@ const textOf = (outcome: Outcome, expected: Outcome): string => {
   return `refused: ${outcome.message} ${isTimed ? outcome.seconds : ""}`
 }
 
-/** Everything that needs no time has happened. */
-const settled = Effect.forEach(Array.from({ length: 12 }), () => Effect.yieldNow, { discard: true })
+/** What a case is followed with. */
+export interface Followed {
+  readonly layer: Layer.Layer<Accounts, never, ConfigStore | Upstreams>
+  /** Begins at a time, with the configuration in effect. */
+  readonly begin: (config: GatewayConfig, now: number) => Effect.Effect<void>
+  /** The time has moved to another one. */
+  readonly moved: (now: number) => void
+  /** Lets everything happen that needs no time. */
+  readonly settled: Effect.Effect<void>
+  /** Whether what an attempt shows counts with the end of its lease, as it does in a pool that nodes share. */
+  readonly learnsAtEnd: boolean
+}
+
+/** The pool of one process. */
+export const inProcess: Followed = {
+  layer: Accounts.layer,
+  begin: () => Effect.void,
+  moved: () => undefined,
+  settled: Effect.forEach(Array.from({ length: 12 }), () => Effect.yieldNow, { discard: true }),
+  learnsAtEnd: false
+}
 
 /** Follows a case; returns the number of its requests. */
-export const follow = (one: NaiveCase) => {
+export const follow = (one: NaiveCase, { begin: beginAt, layer, learnsAtEnd, moved, settled }: Followed) => {
   const { steps, upstreams } = one
   const clock = makeMovedClock({ still: true, wall: begin })
   const names = upstreams.map(({ name }) => name)
   const program = Effect.gen(function*() {
+    const config = yield* Layer.build(ConfigStore.layerJson(configOf(upstreams)))
+    yield* beginAt(Context.get(config, ConfigStore).now(), begin)
     const context = yield* Layer.build(
-      Accounts.layer.pipe(
-        Layer.provide(ConfigStore.layerJson(configOf(upstreams))),
+      layer.pipe(
+        Layer.provide(Layer.succeedContext(config)),
         Layer.provide(Layer.succeed(Upstreams, {
           all: Effect.succeed(new Map(names.map((name) => [name, driver]))),
           make: () => Effect.succeed(driver)
@@ -167,7 +194,9 @@ export const follow = (one: NaiveCase) => {
         const until = naive.now + step.seconds * 1_000
         while (naive.now < until) {
           const before = naive.now
-          clock.move(naive.pass(until) - before)
+          const now = naive.pass(until)
+          moved(now)
+          clock.move(now - before)
           yield* settled
         }
       } else if (step._tag === "Test") {
@@ -181,10 +210,13 @@ export const follow = (one: NaiveCase) => {
         // Nothing else is due at the same time.
         const apart = held.account.upstream / 4
         if (lease === undefined) assert.fail(`the request ${held.id} has no lease`)
+        const end = (tokens: number) => {
+          budget.tokensUsed = tokens
+          naive.end(held, tokens)
+          return Scope.close(scope, Exit.void)
+        }
         if (step._tag === "End") {
-          budget.tokensUsed = step.tokens
-          naive.end(held, step.tokens)
-          yield* Scope.close(scope, Exit.void)
+          yield* end(step.tokens)
         } else if (step._tag === "Report") {
           const seconds = step.seconds + apart
           naive.report(held, step.health, seconds)
@@ -197,6 +229,10 @@ export const follow = (one: NaiveCase) => {
           lease.shown.paused(seconds)
         }
         yield* settled
+        if (learnsAtEnd && step._tag !== "End") {
+          yield* end(0)
+          yield* settled
+        }
       }
       const expected = asked.map((_, id) => textOf(naive.outcomes[id]!, naive.outcomes[id]!))
       const actual = asked.map(({ outcome }, id) => textOf(outcome, naive.outcomes[id]!))

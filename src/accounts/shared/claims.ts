@@ -20,7 +20,6 @@ import { type Holdings, type StoreClaim, StoreUnavailable } from "../../cluster/
 import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import type { Refusal } from "../../placement/PoolState.ts"
 import type { Stickiness } from "../Lease.ts"
-import type { Over } from "./pastLimits.ts"
 import { type LeaseEnd, nothingSeen } from "./poolScripts.ts"
 
 /** A slot that the store has granted. */
@@ -46,8 +45,8 @@ export interface Grant {
   readonly probes: boolean
   /** The windows of the account's quota (`Quotas.received`); empty without any. */
   readonly quota: string
-  /** The lease's account or upstream has too little budget left, and has reserved nothing. */
-  readonly over: Over | undefined
+  /** The number of the model that it serves, among those of the request at the pool; 0 without any. */
+  readonly model: number
   /** What the turn before has left, encrypted; empty without. */
   readonly memory: string
 }
@@ -102,13 +101,10 @@ const refusalOf = ({ left, reason }: MessageOf<"refuse">, now: number): Refusal 
   }
 }
 
-const grantOf = ({ _tag, cleaning, memory = "", over, probes, ...same }: MessageOf<"grant">): Grant => ({
+const grantOf = ({ _tag, cleaning, memory = "", probes, ...same }: MessageOf<"grant">): Grant => ({
   ...same,
   cleaning: cleaning === "1",
   probes: probes === "1",
-  over: over === ""
-    ? undefined
-    : { _tag: "Over", seconds: Number(over.slice(1)) / 1_000, isOfUpstream: over.startsWith("u") },
   memory
 })
 
@@ -123,8 +119,15 @@ const storeClaim = (
   holds
 })
 
-/** Makes the claims of a node. `now` is a monotonic clock in milliseconds. */
-export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], now: () => number) {
+/**
+ * Makes the claims of a node. `now` is a monotonic clock in milliseconds. `takeLearned` returns accounts, by their names in the store, with the
+ * windows of their quotas that the store has not received; later calls leave them out.
+ */
+export const makeClaims = Effect.fnUntraced(function*(
+  store: Store["Service"],
+  now: () => number,
+  takeLearned: () => ReadonlyArray<readonly [account: string, windows: string]>
+) {
   const fork = yield* FiberSet.makeRuntime<never, void, never>()
   const setLostTimer = yield* Effect.flatMap(FiberHandle.make<void>(), (timer) => FiberHandle.runtime(timer)<never>())
   const prefix = randomBytes(3).toString("base64url")
@@ -289,13 +292,15 @@ export const makeClaims = Effect.fnUntraced(function*(store: Store["Service"], n
         const waiter: Waiter = { claim, holding: false, outcome, number: 0, memory: "", since: now() }
         // The channel may deliver the grant before the reply is here.
         waiters.set(ticket, waiter)
-        const acquire = store.run("acquire", ticket, JSON.stringify(storeClaim(claim, claim.patience, claim.hold > 0)))
+        const asked = storeClaim(claim, claim.patience, claim.hold > 0)
+        const acquire = store.run("acquire", ticket, JSON.stringify(asked), JSON.stringify(takeLearned()))
         const wait = Effect.flatMap(acquire, (reply): Effect.Effect<Grant, NoGrant> => {
           replied(ticket, reply)
           if (Deferred.isDoneUnsafe(outcome)) return Deferred.await(outcome)
           if (shutdown.isOver) return Effect.fail(closing)
           // The configuration may have changed meanwhile.
           review(ticket, claim)
+          if (claim.patience <= 0) return late(ticket)
           return restore(
             Effect.timeoutOrElse(arrival(ticket, waiter), { duration: claim.patience, orElse: () => late(ticket) })
           )

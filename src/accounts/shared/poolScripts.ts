@@ -161,11 +161,28 @@ export const accountReport = (
   return { ...seen, verdict: health, state, first, longest: retry === undefined ? longest : longestStated, retry }
 }
 
-/** What a request may use of budgets, as a target of it has it (`budgets.lua`). */
-export const sharesArgument = (share: Share): ReadonlyArray<number> => [
-  ...shareFields(share),
-  ...(share.strict === undefined ? [] : shareFields(share.strict))
-]
+/** A model that may serve a request: its id and name, and until when its server takes no request for it, in Unix milliseconds of the store. */
+export interface NeededModel {
+  readonly id: string
+  readonly name: string
+  readonly until: number
+}
+
+/**
+ * What a request needs of an account, as words behind its lease request (`needs.lua`): one of `models`, and what it reserves of budgets.
+ * `isBackground`: it leaves to others what upstreams reserve for them.
+ */
+export const needsWords = (
+  models: ReadonlyArray<NeededModel>,
+  share: Share | undefined,
+  isBackground: boolean
+): string => {
+  if (models.length === 0 && share === undefined) return ""
+  const named = models.map(({ id, name, until }) => `${[id, name].map(encodeURIComponent).join(",")},${until}`)
+  const { strict } = share ?? {}
+  const shares = share && [shareFields(share), ...(strict === undefined ? [] : [shareFields(strict)])]
+  return ` ${named.join(";") || "-"} ${shares?.join(";") ?? "-"} ${isBackground ? 1 : 0}`
+}
 
 /** What a try showed of its upstream: `ok`, or a fault. */
 export type UpstreamVerdict = "ok" | UpstreamFault

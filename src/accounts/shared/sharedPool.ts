@@ -15,7 +15,6 @@ import { hash } from "node:crypto"
 import { Store } from "../../cluster/store/Store.ts"
 import type { ClaimTarget } from "../../cluster/store/StoreShape.ts"
 import { accountsNamed } from "../../config/Account.ts"
-import { CurrentShutdown } from "../../config/clock/Shutdown.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import { CurrentNotices } from "../../config/Notices.ts"
 import { anonymousKey } from "../../config/sharedAccounts.ts"
@@ -26,12 +25,13 @@ import { isOfMaker } from "../../domain/makers.ts"
 import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
+import { never } from "../../placement/poolQueue.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
 import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
 import { jitter, reasonFor } from "../backOff.ts"
 import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
-import type { Caller, PlacementRequest, Stickiness, TurnMemory } from "../Lease.ts"
+import type { Caller, Lease, PlacementRequest, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy } from "../leased.ts"
 import { type MadePool, makePoolOver, type PoolCore, type PoolShell, upstreamsOf } from "../pool.ts"
 import type { PooledAccount } from "../PooledAccount.ts"
@@ -40,18 +40,18 @@ import {
   disabledUpstreams,
   notAKey,
   otherUpstream,
+  overBudget,
   refusalError,
   storeUnavailable
 } from "../refusals.ts"
 import { logBack, logCooled } from "../upstreamHealth.ts"
 import { type Claim, type Grant, makeClaims, type NoGrant, type Restore } from "./claims.ts"
-import { makeLeasePastLimits, type StoreLease } from "./pastLimits.ts"
 import {
   accountReport,
   countOf,
   type LeaseEnd,
+  needsWords,
   type SharedFacts,
-  sharesArgument,
   usedFields,
   type Verdict
 } from "./poolScripts.ts"
@@ -92,6 +92,9 @@ const threadsPlace = "gw:{main}:threads"
 /** Accounts that the store looks at for one request. */
 const mostPreferred = 64
 
+/** Accounts whose windows one request brings to the store; those of others come with the requests that follow. */
+const mostLearned = 64
+
 const makeSharedCore = Effect.fnUntraced(function*(
   shell: PoolShell<SharedTokens>
 ): Effect.fn.Return<PoolCore<SharedTokens>, never, ConfigStore | SharedRevision | Store | Scope.Scope> {
@@ -102,7 +105,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   const notices = yield* CurrentNotices
   const now = () => monotonicMillis(clock)
   const storeNow = () => clock.currentTimeMillisUnsafe() + store.clockOffset()
-  const { currentDrivers, driverOf, fork, quotas, tokensOf } = shell
+  const { currentDrivers, driverOf, fork, modelLimits, quotas, tokensOf } = shell
 
   /** The accounts that `byName` and `names` are made of; `undefined` once the store may have other names. */
   let named: AccountsByKey | undefined
@@ -130,7 +133,20 @@ const makeSharedCore = Effect.fnUntraced(function*(
     counts = nextCounts
     named = accounts
   }
-  const claims = yield* makeClaims(store, now)
+  /** Accounts whose windows have changed since a request brought them to the store. */
+  const learned = new Set<PooledAccount>()
+  quotas.changed = (account) => learned.add(account)
+  const takeLearned = () => {
+    const taken: Array<readonly [account: string, windows: string]> = []
+    for (const account of learned) {
+      if (taken.length >= mostLearned) break
+      learned.delete(account)
+      const windows = account.quota?.takeUnsent() ?? ""
+      if (windows !== "") taken.push([nameOf(account), windows])
+    }
+    return taken
+  }
+  const claims = yield* makeClaims(store, now, takeLearned)
   const registry = makeAccountRegistry(nameAccounts)
   const view = makeSharedView(store, config, () => byName, claims, storeNow)
   const cleanUp = yield* makeSharedCleanUp(store, () => config.now().auto_delete.mode)
@@ -247,16 +263,20 @@ const makeSharedCore = Effect.fnUntraced(function*(
       const { account_table, request_timeouts } = config.now()
       const upstreams = upstreamsOf(caller, options, config.now())
       const budget = budgetOf(options)
-      const at = (pool: string, request: string): ClaimTarget => ({
-        pool,
-        request,
-        share: budget && sharesArgument(budget.sharesOf(pool, storeNow()))
-      })
+      const isBackground = caller._tag === "Managed" && quotas.isBackground(caller.key)
+      const needsAt = (pool: string): string => {
+        const models = (options.targets ?? []).filter(({ upstream }) => upstream === pool).map((target) => {
+          const wait = modelLimits.waitFor(target)
+          return { ...quotas.asked(pool, target.model), until: wait === 0 ? 0 : Math.ceil(storeNow() + wait) }
+        })
+        return needsWords(models, budget?.sharesOf(pool, storeNow()), isBackground)
+      }
+      const at = (pool: string, request: string): ClaimTarget => ({ pool, request: request + needsAt(pool) })
       const claim = (targets: ReadonlyArray<ClaimTarget>, fallback: ReadonlyArray<ClaimTarget> = []): Claim => ({
         targets,
         fallback,
         spread,
-        hold: targets.length > 1 ? wait : 0,
+        hold: upstreams.length > 1 ? wait : 0,
         patience: patience ?? request_timeouts.queue * 1_000,
         style: style.replaceAll(/\s/g, ""),
         sticky: sticky?.keys.join(" ") ?? "",
@@ -266,7 +286,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
         isServed: (pool) => isServed(pool, options)
       })
       if (caller._tag === "Direct") {
-        return Effect.succeed(claim(upstreams.map((pool) => ({ pool, request: "D", share: undefined }))))
+        return Effect.succeed(claim(upstreams.map((pool) => ({ pool, request: "D" }))))
       }
       if (caller.target !== undefined) {
         const [account, ...others] = accountsNamed(account_table, caller.target)
@@ -354,12 +374,16 @@ const makeSharedCore = Effect.fnUntraced(function*(
     restore: Restore
   ): Effect.Effect<Grant, GatewayError | NoGrant> =>
     Effect.flatMap(claimOf(caller, options), (claim) => {
+      const began = now()
       const first = claims.claim(claim, restore)
       if (claim.fallback.length === 0) return first
       return Effect.catchIf(
         first,
         (error) => error._tag !== "Late" && error._tag !== "StoreUnavailable",
-        () => claims.claim({ ...claim, targets: claim.fallback, fallback: [] }, restore)
+        () => {
+          const patience = Math.max(0, claim.patience - (now() - began))
+          return claims.claim({ ...claim, targets: claim.fallback, fallback: [], patience }, restore)
+        }
       )
     })
 
@@ -372,6 +396,9 @@ const makeSharedCore = Effect.fnUntraced(function*(
   ): Effect.Effect<GatewayError> => {
     if (error._tag === "GatewayError") return Effect.succeed(error)
     if (error._tag === "StoreUnavailable") return Effect.succeed(storeUnavailable())
+    if (error._tag === "Cooling" && budgetOf(options) !== undefined) {
+      return Effect.succeed(overBudget(((error.until < never ? error.until : error.until - never) - now()) / 1_000))
+    }
     if (error._tag !== "Unavailable") return Effect.succeed(refusalError(error, now(), undefined, now() - began))
     const upstreams = upstreamsOf(caller, options, config.now())
     const disabled = disabledUpstreams(config.now().upstreams, upstreams, options.model)
@@ -380,7 +407,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
   }
 
   const lease: (restore: Restore, caller: Caller, options: PlacementRequest) => Effect.Effect<
-    StoreLease,
+    Lease,
     GatewayError,
     Scope.Scope
   > = Effect.fnUntraced(function*(restore, caller, options) {
@@ -395,7 +422,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       (error) => Effect.flatMap(noGrantError(error, caller, options, began), Effect.fail)
     )
     const taken: Taken = { ...nothingTaken, memory: options.memory }
-    if (budget !== undefined && grant.account !== "" && grant.over === undefined) taken.used = (at) => budget.used(at)
+    if (budget !== undefined && grant.account !== "") taken.used = (at) => budget.used(at)
     yield* Scope.addFinalizer(scope, Effect.sync(() => release(grant, taken)))
     // The scope closed during the wait: the finalizer has run already.
     if (scope.state._tag === "Closed") return yield* Effect.interrupt
@@ -450,9 +477,10 @@ const makeSharedCore = Effect.fnUntraced(function*(
       options.memory.last = grant.memory === "" ? undefined : store.secrets.open(threadsPlace, grant.memory)
     }
     const held = taken.held = heldBy(caller, grant.pool, driver)
-    const leased = shell.leaseOf(
+    const models = options.targets?.filter(({ upstream }) => upstream === grant.pool)
+    return shell.leaseOf(
       account,
-      options.targets?.find(({ upstream }) => upstream === grant.pool)?.model,
+      models?.[Math.max(0, grant.model - 1)]?.model,
       held,
       now() - began,
       (health, retryAfter, fault) =>
@@ -481,7 +509,6 @@ const makeSharedCore = Effect.fnUntraced(function*(
           return Effect.flatMap(claims.works(grant), (isBack) => isBack ? logBack(notices, grant.pool) : Effect.void)
         })
     )
-    return { lease: leased, over: grant.over }
   })
 
   const statesOf: PoolCore<SharedTokens>["statesOf"] = (accounts) =>
@@ -494,22 +521,6 @@ const makeSharedCore = Effect.fnUntraced(function*(
           return view.stateOf(account, known)
         })
     )
-
-  const leaseOnce = (caller: Caller, options: PlacementRequest) =>
-    Effect.uninterruptibleMask((restore) => lease(restore, caller, options))
-  const leasePastLimits = makeLeasePastLimits({
-    lease: leaseOnce,
-    statesOf,
-    accountsOf: (upstream) =>
-      config.now().accounts.flatMap((account) =>
-        account.upstream === upstream ? registry.get(account.identity[0]!) ?? [] : []
-      ),
-    quotas,
-    modelLimits: shell.modelLimits,
-    config,
-    clock,
-    shutdown: yield* CurrentShutdown
-  })
 
   return {
     apply: (drivers) => registry.apply(config.now, drivers),
@@ -535,10 +546,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       const failure = Exit.isFailure(exit) ? Cause.findErrorOption(exit.cause) : undefined
       return failure?._tag === "Some" ? report(nameOf(account), "login", verdictOn(failure.value)) : Effect.void
     },
-    lease: (caller, options) =>
-      caller._tag === "Direct"
-        ? Effect.map(leaseOnce(caller, options), ({ lease }) => lease)
-        : leasePastLimits(caller, options),
+    lease: (caller, options) => Effect.uninterruptibleMask((restore) => lease(restore, caller, options)),
     access: (account, tokens) => {
       const name = nameOf(account)
       return Effect.map(Effect.mapError(view.factsOf([name]), storeUnavailable), (facts) => {

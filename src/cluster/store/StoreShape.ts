@@ -53,12 +53,10 @@ export interface StoreOptions {
   readonly version?: string | undefined
 }
 
-/** A pool that may serve a request, and the lease request there (`pool.lua`). */
+/** A pool that may serve a request, and the lease request there with what it needs (`state.lua`). */
 export interface ClaimTarget {
   readonly pool: string
   readonly request: string
-  /** What the request may use of budgets there (`budgets.lua`); `undefined` without budgets. */
-  readonly share: ReadonlyArray<number> | undefined
 }
 
 /** A request for a slot, as the scripts take it (`acquire.lua`). */

@@ -52,7 +52,8 @@ const kinds = {
     coolings: Word,
     probes: Word,
     quota: Word,
-    over: Word,
+    /** The number of the model that it serves; 0 without any. */
+    model: Whole,
     /** Only in the reply of `acquire`. */
     memory: Schema.optionalKey(Word)
   }),

@@ -11,6 +11,7 @@ const base = text(new URL("./scripts/base.lua", import.meta.url))
 const state = text(new URL("./scripts/state.lua", import.meta.url))
 const pool = text(new URL("./scripts/pool.lua", import.meta.url))
 const windows = text(new URL("./scripts/windows.lua", import.meta.url))
+const needs = text(new URL("./scripts/needs.lua", import.meta.url))
 const queue = text(new URL("./scripts/queue.lua", import.meta.url))
 const cooling = text(new URL("./scripts/cooling.lua", import.meta.url))
 const nodes = text(new URL("./scripts/nodes.lua", import.meta.url))
@@ -40,7 +41,9 @@ export const makeScript = (name: string, lua: string, patience = 0): Script => (
  * outside of the function that has them.
  */
 export const poolScript = (name: string, own: string, patience?: number): Script => {
-  const body = [pool, queue, cooling, nodes, health, windows, budgets, own]
+  const shared = [windows, needs, pool, queue, cooling, nodes, health, budgets]
+  // A function has 200 local variables at most.
+  const body = [...shared, "local function own()", own, "end", "return own()"]
   return makeScript(name, [base, state, "local function run()", ...body, "end", "return run()"].join("\n"), patience)
 }
 

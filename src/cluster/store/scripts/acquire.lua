@@ -1,7 +1,7 @@
--- Requests a lease. Arguments: ticket, and the request as a JSON object:
+-- Requests a lease. Arguments: ticket, the request, and a JSON array of accounts with windows of their quotas that the node has learned. The
+-- request is a JSON object:
 --   style, patience         as the status shows it; how many milliseconds it waits at most
---   targets, spread, holds  pools with lease requests, and while there are budgets with what the request may use of them there
---                           (`budgets.lua`); `order` or `even`; whether it waits at the first pool alone
+--   targets, spread, holds  pools with lease requests; `order` or `even`; whether it waits at the first pool alone
 --   fallback                targets for an immediate refusal, or for an account that is not ready
 --   sticky, stays           the keys of a continued conversation, separated by spaces; whether it prefers the target of the last turn
 --   prefers                 accounts that the request prefers before that one: each with its pool and whether it prefers the target too
@@ -9,34 +9,39 @@
 local ticket, claim = ARGV[4], cjson.decode(ARGV[5])
 local known = claim_of(ticket)
 if known then return finish(known) end
+local learned = cjson.decode(ARGV[6])
+for _, one in ipairs(learned) do learn_quota(unpack(one)) end
+if #learned > 0 then serve() end
 local deadline = now + claim.patience
 
 local function refused(reason, till) return { 'refused', unpack(refusal(reason, till)) } end
 
--- Whether the request asks for another account than this one; each of its targets avoids the same ones.
-local function avoids(account)
-  local _, set = avoided(claim.targets[1].request)
-  return set[account]
+-- The lease request for a pool; nil without a target there.
+local function request_at(pool_name)
+  for _, targets in ipairs({ claim.targets, claim.fallback }) do
+    for _, target in ipairs(targets) do
+      if target.pool == pool_name then return target.request end
+    end
+  end
 end
 
-local last_pool
-local _, sticky_pool, sticky_account = sticky_of(claim.sticky)
-if sticky_account then
-  preferred = sticky_account
-  last_pool = claim.stays and sticky_pool
-end
+local _, last_pool, last_account = sticky_of(claim.sticky)
+claim.preferred, last_pool = last_account, claim.stays and last_pool
 for _, one in ipairs(claim.prefers) do
   local pool_name, account, with_target = unpack(one)
-  local p = by_name[pool_name]
-  if p and call('ZSCORE', p.k .. 'spare', account) and not avoids(account) then
-    preferred, last_pool = account, with_target and pool_name
+  local p, wanted = configured(pool_name), request_at(pool_name)
+  local want = wanted and want_of(wanted)
+  if p and want and not want.avoids[account] and call('ZSCORE', p.k .. 'spare', account) and suits_at(p, account, want) == 0 then
+    claim.preferred, last_pool = account, with_target and pool_name
     break
   end
 end
-for i, target in ipairs(claim.targets) do
-  if i > 1 and target.pool == last_pool then
-    table.insert(claim.targets, 1, table.remove(claim.targets, i))
-    claim.spread, claim.holds = 'order', false
+for _, targets in ipairs({ claim.targets, claim.fallback }) do
+  for i, target in ipairs(targets) do
+    if target.pool == last_pool then
+      table.insert(targets, 1, table.remove(targets, i))
+      claim.spread, claim.holds = 'order', false
+    end
   end
 end
 
@@ -49,21 +54,20 @@ end
 -- Whether a target has nothing free and may soon have something.
 local function is_full(target)
   local p, wanted = by_name[target.pool], target.request
-  return p.skip ~= 'yes' and rotates(target) and not (all_in_use() < total and can_serve(p, wanted)) and has_place(p, wanted)
+  return p.skip ~= 'yes' and rotates(target) and not (all_in_use() < total and can_serve(p, wanted, claim.preferred)) and has_place(p, wanted)
 end
 
 local function ask(targets)
   local able, reason, till = able_of(targets, deadline)
   if #able == 0 then return refused(reason or 'Unavailable', till) end
   local holds = claim.holds and #able > 1 and able[1] == targets[1] and is_full(able[1])
-  local slot = not holds and quiet <= now and choose(able, claim.spread)
+  local slot = not holds and quiet <= now and choose(able, claim.spread, claim.preferred)
   if slot then
-    local p, probes = slot.pool, slot.pool.skip == 'probe'
-    local fence = give(p, me, ticket, slot.account, slot.share)
-    preferred = nil
+    local probes = slot.pool.skip == 'probe'
+    local grant = give(slot.pool, me, ticket, slot.account, slot.request)
     -- Waiters that have skipped pools alone may use them now, and those of an account that is now at its budget others.
     if probes or budgeted then serve() end
-    return { 'granted', unpack(grant_of(p, me, ticket, slot.account or '', fence)) }
+    return { 'granted', unpack(grant) }
   end
   numbered = numbered + 1
   -- Returning nodes bring the limits of an empty store.

@@ -1,18 +1,5 @@
--- The budgets of accounts and upstreams: `accounts/budgets.ts` over Redis keys. `usage:budgets` has the limits of each subject; a subject is
--- the name of an account, or `@` and that of an upstream. What is used of them is beside the usage of business keys (`windows.lua`). A lease
--- holds its reservations in `usage:spends:<node>`; or, with too little left, `a` or `u` (of the account or the upstream) and when that window
--- ends. A target has a share as reservations have one, and behind it the share of strict limits if the request is bounded.
--- The key of a subject among those of `windows.lua`, which are ids of business keys else.
-local function key_of(subject) return string.sub(subject, 1, 1) == '@' and subject or '#' .. subject end
-
-local known_limits = {}
-local function limits_of(subject)
-  if known_limits[subject] == nil then
-    local text = call('HGET', K .. 'usage:budgets', subject)
-    known_limits[subject] = text and cjson.decode(text) or false
-  end
-  return known_limits[subject]
-end
+-- The budgets of accounts and upstreams: `accounts/budgets.ts` over Redis keys, with the limits of each subject (`needs.lua`). A lease holds its
+-- reservations in `usage:spends:<node>`.
 
 -- When the last window of a budget that is used up ends; 0 while all have something left.
 local function spent_until(subject)
@@ -20,38 +7,23 @@ local function spent_until(subject)
   return limits and full_until(limits, { key = key_of(subject), share = { 1, 0, 1 }, letters = '' }) or 0
 end
 
--- Takes an account and its upstream out of rotation while a budget is used up, or back into it. `serve` must follow.
+-- Notes that what is used of the budgets of an account and its upstream has changed: they are out of rotation while one is used up. `serve`
+-- must follow.
 local function note_budgets(p, account)
   spend(p, account, spent_until(account))
   spend_all(p, spent_until('@' .. p.name))
+  unblock(p, not limits_of('@' .. p.name) and account or nil)
 end
 
--- Reserves what a lease may use of the budgets of its account and upstream: all of it, or nothing.
-take_budgets = function(p, node, ticket, account, share)
-  local plain, strict = { 0, 0, 0 }, nil
-  if share then plain = { share[1], share[2], share[3] } end
-  if share and share[4] then strict = { share[4], share[5], share[6] } end
-  local all, tickets = {}, K .. 'usage:spends:' .. node
-  -- The upstream comes first: a lease that it has no room for fits none of its accounts.
-  for _, subject in ipairs({ '@' .. p.name, account }) do
-    local limits = limits_of(subject)
-    if limits then
-      local letters = ''
-      for _, limit in ipairs(limits) do
-        if strict and limit[6] == 1 then letters = letters .. limit[1] end
-      end
-      local reserved = { key = key_of(subject), time = now, share = plain, letters = letters, strict = strict or plain }
-      local till = full_until(limits, reserved)
-      if till > 0 then
-        call('HSET', tickets, ticket, (subject == account and 'a' or 'u') .. int(till))
-        return
-      end
-      all[#all + 1] = reserved
-    end
+-- Reserves what a lease may use of the budgets of its account, which have room for it, and of its upstream.
+take_budgets = function(p, node, ticket, account, want)
+  local all = {}
+  for i, one in ipairs(reservations(p, account, want)) do
+    all[i] = one.reserved
+    count_usage(1, one.reserved)
   end
   if #all == 0 then return end
-  for _, reserved in ipairs(all) do count_usage(1, reserved) end
-  call('HSET', tickets, ticket, cjson.encode(all))
+  call('HSET', K .. 'usage:spends:' .. node, ticket, cjson.encode(all))
   note_budgets(p, account)
 end
 
@@ -67,7 +39,6 @@ local function settle_budgets(ticket, counted, used)
   local p, account = lease_of(me, ticket)
   if not p or account == '' then return {} end
   local held = call('HGET', K .. 'usage:spends:' .. me, ticket)
-  if held and string.sub(held, 1, 1) ~= '[' then return {} end
   if held then
     for _, reserved in ipairs(cjson.decode(held)) do settle_usage(reserved, counted, used) end
   elseif counted then
@@ -79,13 +50,6 @@ local function settle_budgets(ticket, counted, used)
   call('HDEL', K .. 'usage:spends:' .. me, ticket)
   note_budgets(p, account)
   return { int(now), used_of_budgets(account), used_of_budgets('@' .. p.name) }
-end
-
--- The word of a lease that its budgets have too little left, as a grant has it; empty without.
-over_budgets = function(node, ticket)
-  local held = call('HGET', K .. 'usage:spends:' .. node, ticket)
-  if not held or string.sub(held, 1, 1) == '[' then return '' end
-  return string.sub(held, 1, 1) .. int(math.max(0, tonumber(string.sub(held, 2)) - now))
 end
 
 -- Applies other budgets: pairs of a subject and its limits.

@@ -7,8 +7,9 @@
 --                       earlier data
 --   total               the most slots in use of all pools
 --   pools               each with its name, whether it is enabled, slots of an account, of all, places in the queue, slots of direct
---                       callers, whether to drop all tokens, its accounts in order, those with changed credentials, the disabled ones, how
---                       it chooses, and priority and weight of each account unless they are in rotation
+--                       callers, the share of windows that background requests leave to others, whether to drop all tokens, its accounts
+--                       in order, those with changed credentials, the disabled ones, how it chooses, and priority and weight of each
+--                       account unless they are in rotation
 --   budgets             subjects with their limits (`budgets.lua`)
 local config = cjson.decode(ARGV[4])
 if now > config.deadline then return finish({ 'late' }) end
@@ -26,17 +27,23 @@ end
 local next_pools = {}
 for _, spec in ipairs(config.pools) do next_pools[spec.name] = spec end
 
--- Forgets what is known of an account, except for its slots.
+-- Forgets what is known of an account, except for its slots and its place.
+local LASTING = { pool = true, member = true, disabled = true, last = true, order = true, priority = true, weight = true, start = true }
 local function erase(p, account)
-  call('DEL', health_key(account), K .. 'token:' .. account, K .. 'login:' .. account, K .. 'quota:' .. account)
+  call('DEL', K .. 'token:' .. account, K .. 'login:' .. account, K .. 'quota:' .. account)
+  local a = changed_account(account)
+  for field in pairs(a) do
+    if not LASTING[field] then a[field] = nil end
+  end
   call('SREM', K .. 'failed_tests', account)
   call('HDEL', p.k .. 'trying', account)
+  note_windows(p, account)
   arrange(p, account)
 end
 
 local function renew(p, account)
   erase(p, account)
-  call('HSET', health_key(account), 'epoch', stamp())
+  changed_account(account).epoch = stamp()
 end
 
 -- Pools whose accounts have another number of slots.
@@ -47,7 +54,7 @@ local function prepare(p, spec)
   p.open, p.changed = spec ~= nil and spec.enabled, true
   if spec then
     resized[p] = resized[p] or p.per ~= spec.per
-    p.per, p.global, p.queue, p.direct = spec.per, spec.global, spec.queue, spec.direct
+    p.per, p.global, p.queue, p.direct, p.reserve = spec.per, spec.global, spec.queue, spec.direct, spec.reserve
   end
 end
 
@@ -59,11 +66,9 @@ local function apply(p, spec)
   -- New accounts are added before old ones are removed, so that the pool is never empty in between.
   for _, account in ipairs(accounts) do
     if call('SADD', p.k .. 'roster', account) == 1 then
-      call('HSET', K .. 'home', account, p.name)
-      if used(p, account) == 0 then
-        call('HSET', p.k .. 'last', account, NEVER_GIVEN + arrived)
-        arrived = arrived + 1
-      end
+      local a = changed_account(account)
+      a.pool, a.member = p.name, true
+      if used(p, account) == 0 then a.last, arrived = NEVER_GIVEN + arrived, arrived + 1 end
       renew(p, account)
     end
   end
@@ -71,7 +76,7 @@ local function apply(p, spec)
     if not wanted[account] then
       set_enabled(p, account, true)
       call('SREM', p.k .. 'roster', account)
-      call('HDEL', K .. 'home', account)
+      changed_account(account).member = nil
       erase(p, account)
       if used(p, account) == 0 then forget(p, account) end
       refuse_pinned(p, account)
@@ -84,20 +89,16 @@ local function apply(p, spec)
   for _, account in ipairs(spec.renewed) do
     if wanted[account] then renew(p, account) end
   end
-  for _, account in ipairs(call('SMEMBERS', p.k .. 'disabled')) do
-    if not off[account] then set_enabled(p, account, true) end
-  end
-  for _, account in ipairs(spec.disabled) do
-    if wanted[account] then set_enabled(p, account, false) end
+  for _, account in ipairs(accounts) do
+    if account_of(account).disabled ~= (off[account] or false) then set_enabled(p, account, not off[account]) end
   end
   if spec.choose ~= 'rotate' or p.choose ~= 'rotate' then
     local sum = 0
-    call('DEL', p.k .. 'ranks', p.k .. 'starts')
     for i, account in ipairs(accounts) do
       local priority, weight = unpack(spec.ranks[i] or { 0, 1 })
       if not off[account] then sum = sum + weight end
-      call('HSET', p.k .. 'ranks', account, int(i) .. ' ' .. int(priority) .. ' ' .. int(weight))
-      call('HSET', p.k .. 'starts', account, exact(i * STEP))
+      local a = changed_account(account)
+      a.order, a.priority, a.weight, a.start = i, priority, weight, exact(i * STEP)
     end
     p.choose, p.at, p.sum = spec.choose, '0', math.max(1, sum)
     for _, account in ipairs(accounts) do place(p, account) end
@@ -105,6 +106,7 @@ local function apply(p, spec)
   if not p.open then refuse_all(p) end
   -- Another upstream has another health.
   if spec.resets then reset_cooling(p) end
+  unblock(p)
   refuse_shared(p)
 end
 

@@ -87,8 +87,7 @@ end
 local function forget_pool(p)
   if not p.leaving or p.in_use > 0 then return end
   for _, key in ipairs({
-    'roster', 'disabled', 'spare', 'use', 'last', 'pins', 'lines', 'several', 'cool', 'untried', 'trying',
-    'cleaning', 'ranks', 'starts'
+    'roster', 'spare', 'use', 'lines', 'blocked', 'paused', 'several', 'cool', 'untried', 'trying', 'cleaning'
   }) do call('DEL', p.k .. key) end
   remove_pool(p)
   by_name[p.name] = nil

@@ -7,10 +7,10 @@ local reply = {}
 for _, account in ipairs(cjson.decode(ARGV[4])) do
   local p = pool_of(account)
   local state, till = state_of(account)
-  local facts = call('HMGET', health_key(account), 'fault', 'tested', 'epoch', 'token')
+  local a = account_of(account)
   local left = till == INF and 'inf' or int(math.max(0, till - now))
-  local all = { account, state, left, int(used(p, account)), facts[1] or '', facts[2] or '', facts[3] or '0', facts[4] or '0',
-    call('GET', K .. 'token:' .. account) or '', quota_of(account), budgeted and spent_of(account) > 0 and '1' or '',
+  local all = { account, state, left, int(used(p, account)), a.fault, a.tested, a.epoch, a.token,
+    call('GET', K .. 'token:' .. account) or '', quota_of(account), budgeted and a.spent > 0 and '1' or '',
     budgeted and used_of_budgets(account) or '' }
   for _, fact in ipairs(all) do reply[#reply + 1] = fact end
 end

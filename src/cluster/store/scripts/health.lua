@@ -12,39 +12,37 @@ end
 local function report(seen)
   local account, since, verdict, state, retry, random = seen.account, seen.since, seen.verdict, seen.state, seen.retry, seen.random
   if not verdict then return {} end
-  local p = pool_of(account)
-  if not is_member(p, account) then return {} end
-  local key = health_key(account)
-  local facts = call('HMGET', key, 'epoch', 'fault', 'faults', 'first', 'longest')
-  local current, till = health_of(account)
+  local p, a = pool_of(account), changed_account(account)
+  if not a.member then return {} end
+  local current, till = a.state, tonumber(a.till)
   local tried = current == 'out' and till == INF
   if since == 'try' and not tried then return {} end
-  local fresh = since == 'always' or since == (facts[1] or '0')
+  local fresh = since == 'always' or since == a.epoch
   if since == 'login' or since == 'try' then fresh = current ~= 'out' or tried end
   if verdict == 'ok' then
     if not fresh then return {} end
-    if since ~= 'try' then call('HDEL', key, 'fault', 'faults') end
+    if since ~= 'try' then a.fault, a.faults = '', 0 end
     restore(p, account)
     return current ~= 'ready' and { 'ready', current == 'out' and '1' or '0', '0' } or {}
   end
   if verdict == 'none' or (current == 'out' and state == 'cooling') then
-    if since ~= 'try' or not facts[2] then return {} end
+    if since ~= 'try' or a.fault == '' then return {} end
     -- The probe itself failed, which says nothing about the account: the next one follows after the same delay.
-    local delay = delay_of('out', tonumber(facts[3]), tonumber(facts[4]), tonumber(facts[5]), nil, random)
+    local delay = delay_of('out', a.faults, a.first, a.longest, nil, random)
     suspend(p, account, 'out', now + delay)
-    return { 'out', facts[3], int(delay) }
+    return { 'out', int(a.faults), int(delay) }
   end
   if fresh or (current ~= 'out' and state == 'out') then
-    local count = facts[2] == verdict and (tonumber(facts[3]) or 0) + 1 or 1
+    local count = a.fault == verdict and a.faults + 1 or 1
     local stated = delay_of(state, count, seen.first, seen.longest, retry, random)
     local delay = math.min(stated, TRIED_AFTER)
-    call('HSET', key, 'fault', verdict, 'faults', count, 'first', seen.first, 'longest', seen.longest, 'epoch', stamp())
+    a.fault, a.faults, a.first, a.longest, a.epoch = verdict, count, seen.first, seen.longest, stamp()
     suspend(p, account, state, now + delay, now + stated)
     return { state, int(count), int(delay) }
   end
   if current ~= 'cooling' or not retry then return {} end
   local stated = delay_of(state, 1, seen.first, seen.longest, retry, random)
-  if now + stated > math.max(till, stated_of(account)) then
+  if now + stated > math.max(till, a.stated) then
     suspend(p, account, 'cooling', now + math.min(stated, TRIED_AFTER), now + stated)
   end
   return {}

@@ -7,22 +7,19 @@
 --   restore account token time version   restores a token to a store that was emptied (no version), or whose data is older
 -- A token is `<version> <time> <encrypted>`; `-` replaces a rejected one.
 local op, account = ARGV[4], ARGV[5]
-local p = pool_of(account)
+local a, token = account_of(account), K .. 'token:' .. account
 local lock, mine = K .. 'login:' .. account, 'run ' .. me
-local health, token = health_key(account), K .. 'token:' .. account
-local function version() return call('HGET', health, 'token') or '0' end
 local function current() return { 'token', call('GET', token) or '0 0 ' } end
 local function put(time, sealed)
-  local next_version = stamp()
-  call('HSET', health, 'token', next_version)
-  call('SET', token, next_version .. ' ' .. time .. ' ' .. sealed)
-  return next_version
+  changed_account(account).token = stamp()
+  call('SET', token, a.token .. ' ' .. time .. ' ' .. sealed)
+  return a.token
 end
 
 local state = call('GET', lock)
 local running = state and string.sub(state, 1, 4) == 'run '
 if op == 'start' then
-  if version() ~= ARGV[6] then return finish(current()) end
+  if a.token ~= ARGV[6] then return finish(current()) end
   if running then return finish({ 'running' }) end
   call('SET', lock, mine, 'PX', 30000)
   call('SADD', K .. 'logins:' .. me, account)
@@ -33,7 +30,7 @@ elseif op == 'look' then
   return finish(current())
 elseif op == 'done' or op == 'failed' then
   call('SREM', K .. 'logins:' .. me, account)
-  if state ~= mine or not is_member(p, account) then return finish({ 'late' }) end
+  if state ~= mine or not a.member then return finish({ 'late' }) end
   local reply = { 'ok', '0' }
   if op == 'done' then
     call('DEL', lock)
@@ -44,9 +41,8 @@ elseif op == 'done' or op == 'failed' then
   tell('*', 'login ' .. account)
   return finish(reply)
 elseif op == 'drop' then
-  if version() == ARGV[6] and is_member(p, account) then put(int(now), '-') end
+  if a.token == ARGV[6] and a.member then put(int(now), '-') end
 elseif op == 'restore' then
-  local has = tonumber(version())
-  if has < (tonumber(ARGV[8]) or 1) and is_member(p, account) then put(ARGV[7], ARGV[6]) end
+  if tonumber(a.token) < (tonumber(ARGV[8]) or 1) and a.member then put(ARGV[7], ARGV[6]) end
 end
 return finish({ 'ok' })

@@ -6,7 +6,9 @@ end
 
 -- Forgets a removed account without leases.
 local function forget(p, account)
-  for _, key in ipairs({ 'last', 'cleaning' }) do call('HDEL', p.k .. key, account) end
+  call('HDEL', p.k .. 'cleaning', account)
+  local a = changed_account(account)
+  for field in pairs(a) do a[field] = nil end
 end
 
 -- Ends a lease or a waiter. Returns its kind, account and pool. Idempotent.
@@ -25,7 +27,7 @@ local function close(node, ticket)
   else
     if budgeted then call('HDEL', K .. 'usage:spends:' .. node, ticket) end
     if call('HINCRBY', p.k .. 'use', account, -1) <= 0 then call('HDEL', p.k .. 'use', account) end
-    if is_member(p, account) then place(p, account) elseif used(p, account) == 0 then forget(p, account) end
+    if account_of(account).member then place(p, account) elseif used(p, account) == 0 then forget(p, account) end
   end
   if p.probe and p.probe == node .. '|' .. ticket then
     p.probe, p.changed = nil, true

@@ -35,7 +35,23 @@ local function tell(to, text)
   return told
 end
 
-local function pool_of(account) return by_name[call('HGET', K .. 'home', account)] or nowhere end
+-- The record of an account; one of its own for a name that the store does not know.
+local account_records, changed_accounts = {}, {}
+local function account_of(name)
+  if account_records[name] == nil then
+    local text = call('HGET', K .. 'accounts', name)
+    account_records[name] = setmetatable(text and cjson.decode(text) or {}, { __index = NEW_ACCOUNT })
+  end
+  return account_records[name]
+end
+
+-- The record of an account, which is saved with what is changed of it.
+local function changed_account(name)
+  changed_accounts[name] = true
+  return account_of(name)
+end
+
+local function pool_of(account) return by_name[account_of(account).pool] or nowhere end
 
 -- The pool of a name; nil if the configuration has none.
 local function configured(name)
@@ -95,17 +111,22 @@ local function save_record(record)
   end
   call('HSET', place, record.ticket, cjson.encode({
     number = record.number, deadline = record.deadline, since = record.since, style = record.style, spread = record.spread,
-    holding = record.holding, targets = record.targets, lost = record.lost, lost_till = record.lost_till
+    preferred = record.preferred, holding = record.holding, targets = record.targets, lost = record.lost, lost_till = record.lost_till
   }))
 end
 
--- Saves what has changed of records and pools.
+-- Saves what has changed of waiters, accounts and pools.
 local function save()
   for _, record in ipairs(touched) do
     save_record(record)
     record.touched = false
   end
   touched = {}
+  for name in pairs(changed_accounts) do
+    local account = account_records[name]
+    if next(account) then call('HSET', K .. 'accounts', name, cjson.encode(account)) else call('HDEL', K .. 'accounts', name) end
+  end
+  changed_accounts = {}
   for _, p in ipairs(pools) do
     if p.changed then
       p.changed = nil
@@ -129,158 +150,177 @@ local function finish(reply)
   return reply
 end
 
-local function is_member(p, account) return call('SISMEMBER', p.k .. 'roster', account) == 1 end
-
-local function is_enabled(p, account) return call('SISMEMBER', p.k .. 'disabled', account) == 0 end
-
-local function health_key(account) return K .. 'health:' .. account end
-
--- The state of an account apart from its budgets, and until when. A disabled one keeps its state without probes.
-local function health_of(account)
-  local state, till = unpack(call('HMGET', health_key(account), 'state', 'till'))
-  return state or 'ready', tonumber(till) or 0
-end
-
--- Until when a budget of an account is used up; 0 while all have something left.
-local function spent_of(account) return tonumber(call('HGET', health_key(account), 'spent')) or 0 end
-
--- The state of an account: at a budget it cools until the window ends.
+-- The state of an account, and until when: at a budget it cools until the window ends. A disabled one keeps its state without probes.
 local function state_of(account)
-  local state, till = health_of(account)
-  local spent = budgeted and state ~= 'out' and spent_of(account) or 0
-  if spent > 0 then return 'cooling', math.max(spent, till) end
-  return state, till
+  local a = account_of(account)
+  local till = tonumber(a.till)
+  if budgeted and a.spent > 0 and a.state ~= 'out' then return 'cooling', math.max(a.spent, till) end
+  return a.state, till
 end
 
 local function used(p, account) return tonumber(call('HGET', p.k .. 'use', account)) or 0 end
 
 local function in_rotation(p)
-  return call('SCARD', p.k .. 'roster') - call('SCARD', p.k .. 'disabled') - call('ZCARD', p.k .. 'cool') -
-    call('ZCARD', p.k .. 'untried')
+  return call('SCARD', p.k .. 'roster') - p.disabled - call('ZCARD', p.k .. 'cool') - call('ZCARD', p.k .. 'untried')
 end
 
--- The order in which a pool gives its accounts with a free slot: `choice.ts` over Redis keys. `ranks` has the place, priority and weight of
--- each account, and `starts` when its next grant may start. Times keep all their digits as text.
+-- The order in which a pool gives its accounts with a free slot: `choice.ts` over the records of accounts. Times keep all their digits as text.
 local STEP, MOST, UNKNOWN, PLACES, TOLERANCE = 2 ^ -40, 1023, 2 ^ 43, 2 ^ 20, 1e-9
 
 local function exact(number) return string.format('%.17g', number) end
 
-local function rank_of(p, account)
-  local order, priority, weight = string.match(call('HGET', p.k .. 'ranks', account) or '0 0 1', '^(%S+) (%S+) (%S+)$')
-  return tonumber(order), tonumber(priority), tonumber(weight)
-end
-
-local function start_of(p, account) return tonumber(call('HGET', p.k .. 'starts', account)) or 0 end
-
 -- The earliest reset of a window of the whole account that has something left; nil without any.
 local function reset_of(account)
   local earliest
-  local all = call('HGETALL', K .. 'quota:' .. account)
-  for i = 1, #all, 2 do
-    local resets, status = string.match(all[i + 1], '^[^,]*,[^,]*,[^,]*,([^,]*),([^,]*),')
-    if string.sub(all[i], -1) == ',' and status ~= 'exhausted' then earliest = math.min(earliest or INF, tonumber(resets)) end
+  for _, window in ipairs(windows_of(account)) do
+    if window.model == '' and window.status ~= 'exhausted' then earliest = math.min(earliest or INF, window.resets) end
   end
   return earliest
 end
 
 local function score_of(p, account)
-  local last = tonumber(call('HGET', p.k .. 'last', account)) or NEVER_GIVEN
-  if p.choose == 'rotate' then return last end
-  local order, priority, weight = rank_of(p, account)
-  if p.choose == 'fill_first' then return order - priority * PLACES end
-  if p.choose == 'weighted' then return start_of(p, account) + 1 / weight end
+  local a = account_of(account)
+  if p.choose == 'rotate' then return a.last end
+  if p.choose == 'fill_first' then return a.order - a.priority * PLACES end
+  if p.choose == 'weighted' then return tonumber(a.start) + 1 / a.weight end
   local reset = reset_of(account)
-  return reset and reset + math.min(order, MOST) / 2048 or last - UNKNOWN
+  return reset and reset + math.min(a.order, MOST) / 2048 or a.last - UNKNOWN
 end
 
 -- Whether the share of an account permits the next grant.
 local function is_due(p, account)
-  return start_of(p, account) < tonumber(p.at) + 1 / p.sum - TOLERANCE
+  return tonumber(account_of(account).start) < tonumber(p.at) + 1 / p.sum - TOLERANCE
 end
 
 -- An account is back in rotation.
 local function enters(p, account)
   if p.choose ~= 'weighted' then return end
-  call('HSET', p.k .. 'starts', account, exact(math.max(start_of(p, account), tonumber(p.at))))
+  local a = changed_account(account)
+  a.start = exact(math.max(tonumber(a.start), tonumber(p.at)))
 end
 
 -- Counts a grant.
 local function count_given(p, account)
   if p.choose ~= 'weighted' then return end
-  local _, _, weight = rank_of(p, account)
-  local start, at = start_of(p, account), tonumber(p.at)
+  local a = changed_account(account)
+  local start, at = tonumber(a.start), tonumber(p.at)
   if not is_due(p, account) then at = math.max(at, start) end
   at = at + 1 / p.sum
   p.at, p.changed = exact(at), true
-  call('HSET', p.k .. 'starts', account, exact(math.max(start + 1 / weight, at - 1 / weight)))
+  a.start = exact(math.max(start + 1 / a.weight, at - 1 / a.weight))
 end
 
 local function line_of(lease_request, node) return lease_request .. '|' .. node end
 
-local function place_line(p, line, lease_request)
+-- The lease request and the node of a line.
+local function parts_of(line) return string.match(line, '^(.*)|(.*)$') end
+
+-- Updates the index entries of a line.
+local function place_line(p, line)
+  local account = want_of(parts_of(line)).account
   local head = call('ZRANGE', p.k .. 'line:' .. line, 0, 0, 'WITHSCORES')
-  local pinned = string.sub(lease_request, 1, 1) == 'P' and string.sub(lease_request, 3)
-  if head[1] == nil or (pinned and not call('ZSCORE', p.k .. 'spare', pinned)) then
+  if account then call(head[1] and 'SADD' or 'SREM', p.k .. 'pins:' .. account, line) end
+  if not head[1] then call('ZREM', p.k .. 'blocked', line) end
+  if not head[1] or call('ZSCORE', p.k .. 'blocked', line) or (account and not call('ZSCORE', p.k .. 'spare', account)) then
     call('ZREM', p.k .. 'lines', line)
   else
     call('ZADD', p.k .. 'lines', head[2], line)
   end
 end
 
--- Updates the index entries of an account and of the queues for it.
+-- Lets a line be looked at again that nothing has suited.
+local function release_line(p, line)
+  call('ZREM', p.k .. 'blocked', line)
+  place_line(p, line)
+end
+
+-- Lets the lines be looked at again that nothing has suited: all, or those that an account suits now.
+local function unblock(p, account)
+  for _, line in ipairs(call('ZRANGE', p.k .. 'blocked', 0, -1)) do
+    local want = want_of(parts_of(line))
+    -- An account that is avoided serves once no other one does.
+    if not account or #want.list > 0 or suits_at(p, account, want) == 0 then release_line(p, line) end
+  end
+end
+
+-- Updates the index entries of an account and of the lines for it.
 local function place(p, account)
-  if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' and used(p, account) < p.per then
+  local a = account_of(account)
+  if a.member and not a.disabled and state_of(account) == 'ready' and used(p, account) < p.per then
     local score = score_of(p, account)
     if call('HEXISTS', p.k .. 'cleaning', account) == 1 then score = score + BEHIND_ALL end
-    call('ZADD', p.k .. 'spare', score, account)
+    if call('ZADD', p.k .. 'spare', score, account) == 1 then unblock(p, account) end
   else
     call('ZREM', p.k .. 'spare', account)
   end
-  if call('HEXISTS', p.k .. 'pins', account) == 1 then
-    local lease_request = 'P:' .. account
-    for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do place_line(p, line_of(lease_request, node), lease_request) end
-  end
+  for _, line in ipairs(call('SMEMBERS', p.k .. 'pins:' .. account)) do place_line(p, line) end
 end
 
-local function avoided(lease_request)
-  local list, set = {}, {}
-  for account in string.gmatch(string.sub(lease_request, 3), '[^,]+') do
-    list[#list + 1] = account
-    set[account] = true
-  end
-  return list, set
+-- The first account with a free slot for which `is_wanted` holds; nil without one.
+local function first_spare(p, is_wanted)
+  local from = 0
+  repeat
+    local size = from + 1
+    local some = call('ZRANGE', p.k .. 'spare', from, from + size - 1)
+    for _, account in ipairs(some) do
+      if is_wanted(account) then return account end
+    end
+    from = from + size
+  until #some < size
 end
 
--- The account that a request would get now.
-local function pick(p, lease_request)
-  if lease_request == 'D' then return nil end
-  if string.sub(lease_request, 1, 1) == 'P' then
-    local account = string.sub(lease_request, 3)
-    return call('ZSCORE', p.k .. 'spare', account) and account or nil
+-- When an account is in rotation and suits a request: 0 for now; nil if that is unknown.
+local function serves_at(p, account, want)
+  local state, till = state_of(account)
+  if state == 'out' or account_of(account).disabled then return nil end
+  return math.max(state == 'ready' and 0 or till, suits_at(p, account, want))
+end
+
+-- When an account of a pool is in rotation and suits a request: 0 for now; nil if that is unknown. Looks at each account if they differ.
+local function back_at(p, want)
+  if want.account then return serves_at(p, want.account, want) end
+  if not is_picky(p, want) then
+    local back = in_rotation(p) > 0 and 0 or tonumber(call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')[2])
+    return back and math.max(back, suits_at(p, '', want))
   end
-  local list, set = avoided(lease_request)
-  if preferred and not set[preferred] and call('ZSCORE', p.k .. 'spare', preferred) then return preferred end
-  if p.choose == 'weighted' then
-    local from = 0
-    repeat
-      local some = call('ZRANGE', p.k .. 'spare', from, from + 15)
-      for _, account in ipairs(some) do
-        local is_cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1
-        if not set[account] and not is_cleaning and is_due(p, account) then return account end
-      end
-      from = from + 16
-    until #some < 16
+  if first_spare(p, function(account) return suits_at(p, account, want) == 0 end) then return 0 end
+  local back
+  for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do
+    local at = serves_at(p, account, want)
+    if at == 0 then return 0 end
+    back = at and math.min(back or INF, at) or back
   end
-  local spare = call('ZRANGE', p.k .. 'spare', 0, #list)
-  for _, account in ipairs(spare) do
-    if not set[account] then return account end
+  return back
+end
+
+-- Whether an account is in rotation that a request does not avoid.
+local function others_in_rotation(p, want)
+  local avoided = 0
+  for _, account in ipairs(want.list) do
+    local a = account_of(account)
+    if a.member and a.pool == p.name and not a.disabled and state_of(account) == 'ready' then avoided = avoided + 1 end
   end
-  local ready = 0
-  for _, account in ipairs(list) do
-    if is_member(p, account) and is_enabled(p, account) and state_of(account) == 'ready' then ready = ready + 1 end
+  if not is_picky(p, want) then return in_rotation(p) > avoided and suits_at(p, '', want) == 0 end
+  for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do
+    if not want.avoids[account] and serves_at(p, account, want) == 0 then return true end
   end
-  if in_rotation(p) > ready then return nil end
-  return spare[1]
+  return false
+end
+
+-- The account that a request would get now: the preferred one if it is free.
+local function pick(p, want, preferred)
+  if want.kind == 'D' then return nil end
+  local function suits(account) return suits_at(p, account, want) == 0 end
+  local function is_wanted(account) return not want.avoids[account] and suits(account) end
+  local function is_free(account) return call('ZSCORE', p.k .. 'spare', account) and suits(account) end
+  if want.account then return is_free(want.account) and want.account or nil end
+  if preferred and not want.avoids[preferred] and is_free(preferred) then return preferred end
+  local due = p.choose == 'weighted' and first_spare(p, function(account)
+    return call('HEXISTS', p.k .. 'cleaning', account) == 0 and is_due(p, account) and is_wanted(account)
+  end)
+  local best = due or first_spare(p, is_wanted)
+  if best or #want.list == 0 or others_in_rotation(p, want) then return best end
+  return first_spare(p, suits)
 end
 
 -- Of conversations that a request may belong to, the first that is warm: until when, and its pool and account.
@@ -303,11 +343,12 @@ local function keep_conversation(name, conversation, word)
 end
 
 -- Whether a pool has a slot for a request now, and its account.
-local function can_serve(p, lease_request)
+local function can_serve(p, lease_request, preferred)
+  local want = want_of(lease_request)
   if not p.open or p.in_use >= p.global then return false end
-  if lease_request == 'D' then return p.direct_in_use < p.direct end
+  if want.kind == 'D' then return p.direct_in_use < p.direct end
   if p.spent > 0 then return false end
-  local account = pick(p, lease_request)
+  local account = pick(p, want, preferred)
   return account ~= nil, account
 end
 
@@ -317,126 +358,118 @@ end
 
 -- The reason why no account for a request is in rotation or recovers before the deadline; nil if there is one.
 local function hopeless(p, lease_request, deadline)
-  local kind = string.sub(lease_request, 1, 1)
-  if kind == 'P' and not is_member(p, string.sub(lease_request, 3)) then return 'Unknown' end
+  local want = want_of(lease_request)
+  local pinned = want.account and account_of(want.account)
+  if pinned and not (pinned.member and pinned.pool == p.name) then return 'Unknown' end
   if not p.open then return 'Unavailable' end
-  if kind == 'D' then return nil end
-  local back = 0
-  if kind == 'P' then
-    local account = string.sub(lease_request, 3)
-    local state, till = state_of(account)
-    if state == 'out' or not is_enabled(p, account) then return 'Unavailable' end
-    if state == 'cooling' then back = till end
-  elseif in_rotation(p) <= 0 then
-    local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
-    if first[1] == nil then return 'Unavailable' end
-    back = tonumber(first[2])
-  end
+  if want.kind == 'D' then return nil end
+  local back = back_at(p, want)
+  if not back then return 'Unavailable' end
   back = math.max(back, p.spent)
   if back > math.max(0, deadline) then return 'Cooling', back end
   return nil
 end
 
--- Counts a place in a pool's queue, and puts it there.
-local function enter(p, node, ticket, lease_request, number)
+-- Puts a waiter into its line, or takes it out.
+local function stand(p, node, ticket, lease_request, number)
   call('ZADD', p.k .. 'line:' .. line_of(lease_request, node), number, ticket)
-  if lease_request == 'D' then p.direct_waiting = p.direct_waiting + 1 end
-  if string.sub(lease_request, 1, 1) == 'P' then call('HINCRBY', p.k .. 'pins', string.sub(lease_request, 3), 1) end
-  p.waiting, p.changed = p.waiting + 1, true
-  place_line(p, line_of(lease_request, node), lease_request)
+  place_line(p, line_of(lease_request, node))
 end
 
-local function quit(p, node, ticket, lease_request)
+local function step_out(p, node, ticket, lease_request)
   call('ZREM', p.k .. 'line:' .. line_of(lease_request, node), ticket)
-  if lease_request == 'D' then p.direct_waiting = p.direct_waiting - 1 end
-  if string.sub(lease_request, 1, 1) == 'P' then
-    local account = string.sub(lease_request, 3)
-    if call('HINCRBY', p.k .. 'pins', account, -1) <= 0 then call('HDEL', p.k .. 'pins', account) end
-  end
-  p.waiting, p.changed = p.waiting - 1, true
-  place_line(p, line_of(lease_request, node), lease_request)
+  place_line(p, line_of(lease_request, node))
+end
+
+-- Counts a place in a pool's queue.
+local function count_place(p, lease_request, by)
+  if lease_request == 'D' then p.direct_waiting = p.direct_waiting + by end
+  p.waiting, p.changed = p.waiting + by, true
 end
 
 -- The windows of an account's quota: their keys and what they say (`domain/quota.ts`), with `;` between. Empty without any.
 local function quota_of(account) return table.concat(call('HGETALL', K .. 'quota:' .. account), ';') end
 
 -- Learns windows of an account's quota. Of two words about one the later counts, and of more than the most the oldest goes that has
--- something left.
+-- something left. `serve` must follow.
 local function learn_quota(account, text)
-  if not is_member(pool_of(account), account) then return end
-  local key = K .. 'quota:' .. account
-  local function seen_of(window)
-    local status, seen = string.match(window, '^[^,]*,[^,]*,[^,]*,[^,]*,([^,]*),([^,]*),')
-    return tonumber(seen) or 0, status
-  end
+  local p, key = pool_of(account), K .. 'quota:' .. account
+  if not account_of(account).member then return end
+  local seen_at = {}
+  for _, window in ipairs(windows_of(account)) do seen_at[window.key] = window.seen end
   for name, window in string.gmatch(text, '([^;]+);([^;]+)') do
-    local known = call('HGET', key, name)
-    if not known or seen_of(known) <= seen_of(window) then call('HSET', key, name, window) end
+    local seen = tonumber(string.match(window, '([^,]*),[^,]*$'))
+    if (seen_at[name] or 0) <= seen then call('HSET', key, name, window) end
   end
-  while call('HLEN', key) > WINDOWS do
-    local all, oldest, least = call('HGETALL', key), nil, INF
-    for i = 1, #all, 2 do
-      local seen, status = seen_of(all[i + 1])
-      if status == 'exhausted' then seen = seen + BEHIND_ALL end
-      if seen < least then oldest, least = all[i], seen end
+  note_windows(p, account)
+  while #windows_of(account) > WINDOWS do
+    local oldest, least = nil, INF
+    for _, window in ipairs(windows_of(account)) do
+      local seen = window.status == 'exhausted' and window.seen + BEHIND_ALL or window.seen
+      if seen < least then oldest, least = window.key, seen end
     end
     call('HDEL', key, oldest)
+    note_windows(p, account)
   end
   call('PEXPIRE', key, QUOTA)
-  local p = pool_of(account)
   if p.choose == 'spend_soonest_reset' then place(p, account) end
+  unblock(p, account)
 end
 
-local over_budgets
-
 -- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, the revision, the pool,
--- its coolings, whether this lease probes it, the windows of the account's quota, and, if its budgets have too little left, until when, in
--- milliseconds: `a` of its account, `u` of the upstream.
-local function grant_of(p, node, ticket, account, fence)
-  local facts, cleaning, quota, over = {}, '0', '', ''
-  if account ~= '' then
-    facts = call('HMGET', health_key(account), 'epoch', 'token')
-    cleaning = call('HEXISTS', p.k .. 'cleaning', account) == 1 and '1' or '0'
-    quota, over = quota_of(account), budgeted and over_budgets(node, ticket) or ''
-  end
+-- its coolings, whether this lease probes it, the windows of the account's quota, and the number of the model that it serves.
+local function grant_of(p, node, ticket, account, fence, model)
+  local a = account_of(account)
   return {
-    account, fence, facts[1] or '0', facts[2] or '0', cleaning, revision, p.name, int(p.coolings),
-    p.probe == node .. '|' .. ticket and '1' or '0', quota, over
+    account, fence, a.epoch, a.token, int(call('HEXISTS', p.k .. 'cleaning', account)), revision, p.name, int(p.coolings),
+    p.probe == node .. '|' .. ticket and '1' or '0', account == '' and '' or quota_of(account), model
   }
 end
 
--- The lease of a ticket: its pool, account and fence; nil without one.
+-- The lease of a ticket: its pool, account, fence and the number of its model; nil without one.
 local function lease_of(node, ticket)
   local held = call('HGET', K .. 'leases:' .. node, ticket)
   if not held then return nil end
-  local fence, account, name = string.match(held, '^(%S+) (%S*) (%S+)$')
-  return by_name[name], account, fence
+  local fence, account, name, model = string.match(held, '^(%S+) (%S*) (%S+) (%S+)$')
+  return by_name[name], account, fence, model
 end
 
 local function waiting_reply(record) return { 'waiting', int(record.number), record.holding and '1' or '0' } end
 
 -- The reply about a ticket of this node that has a lease, or that waits; nil for another one.
 local function claim_of(ticket)
-  local p, account, fence = lease_of(me, ticket)
-  if p then return { 'granted', unpack(grant_of(p, me, ticket, account, fence)) } end
+  local p, account, fence, model = lease_of(me, ticket)
+  if p then return { 'granted', unpack(grant_of(p, me, ticket, account, fence, model)) } end
   local record = record_of(me, ticket)
   return record and waiting_reply(record)
 end
 
-local function hold(p, node, ticket, account, fence)
-  call('HSET', K .. 'leases:' .. node, ticket, int(fence) .. ' ' .. account .. ' ' .. p.name)
+local function hold(p, node, ticket, account, fence, model)
+  call('HSET', K .. 'leases:' .. node, ticket, int(fence) .. ' ' .. account .. ' ' .. p.name .. ' ' .. int(model))
   p.in_use, p.changed = p.in_use + 1, true
   if account == '' then
     p.direct_in_use = p.direct_in_use + 1
     return
   end
   call('HINCRBY', p.k .. 'use', account, 1)
-  local last = tonumber(call('HGET', p.k .. 'last', account))
-  if last == nil or last < fence then call('HSET', p.k .. 'last', account, fence) end
+  local a = changed_account(account)
+  a.last = math.max(a.last, fence)
   place(p, account)
 end
 
--- The queue of a pool with the earliest waiter that can be served now, the account, and the waiter's number.
+-- Sets a line aside until an account may suit it that does not now. Looks at each account if they differ.
+local function block(p, line)
+  local want, first = want_of(parts_of(line)), INF
+  local accounts = want.account and { want.account } or is_picky(p, want) and call('SMEMBERS', p.k .. 'roster') or { '' }
+  for _, account in ipairs(accounts) do
+    local at = suits_at(p, account, want)
+    if at > 0 then first = math.min(first, at) end
+  end
+  call('ZREM', p.k .. 'lines', line)
+  call('ZADD', p.k .. 'blocked', first, line)
+end
+
+-- The line of a pool with the earliest waiter that can be served now, the account, and the waiter's number.
 local function next_line(p)
   local direct_allowed = p.direct_in_use < p.direct
   if p.spent > 0 or call('ZCARD', p.k .. 'spare') == 0 then
@@ -448,17 +481,23 @@ local function next_line(p)
     end
     return line, nil, first
   end
-  local from = 0
-  while true do
+  local from, unsuited, found = 0, {}, {}
+  repeat
     local lines = call('ZRANGE', p.k .. 'lines', from, from + 15, 'WITHSCORES')
     for i = 1, #lines, 2 do
-      local lease_request, node = string.match(lines[i], '^(.*)|(.*)$')
-      if listens(node) then
-        local account = pick(p, lease_request)
-        if account or (lease_request == 'D' and direct_allowed) then return lines[i], account, tonumber(lines[i + 1]) end
+      local lease_request, node = parts_of(lines[i])
+      local want = want_of(lease_request)
+      if not found[1] and listens(node) then
+        local account = pick(p, want)
+        if account or (want.kind == 'D' and direct_allowed) then
+          found = { lines[i], account, tonumber(lines[i + 1]) }
+        elseif want.has_needs then
+          unsuited[#unsuited + 1] = lines[i]
+        end
       end
     end
-    if #lines < 32 then return nil end
     from = from + 16
-  end
+  until found[1] or #lines < 32
+  for _, line in ipairs(unsuited) do block(p, line) end
+  return found[1], found[2], found[3]
 end

@@ -37,14 +37,16 @@ local function join_place(record, target)
   local p = by_name[target.pool]
   target.state = 'placed'
   if #record.targets > 1 then call('ZADD', p.k .. 'several', record.number, record.id) end
-  enter(p, record.node, record.ticket, target.request, record.number)
+  count_place(p, target.request, 1)
+  stand(p, record.node, record.ticket, target.request, record.number)
   touch(record)
 end
 
 local function leave_place(record, target)
   local p = by_name[target.pool]
+  count_place(p, target.request, -1)
   -- A parked one is in no line.
-  quit(p, record.node, record.ticket, target.request)
+  step_out(p, record.node, record.ticket, target.request)
   target.state = 'gone'
   call('ZREM', p.k .. 'several', record.id)
   touch(record)
@@ -89,9 +91,7 @@ local function notify_refusal(node, ticket, reason, till)
   notify(node, 'refuse ' .. ticket .. ' ' .. table.concat(refusal(reason, till), ' '))
 end
 
-local function notify_grant(node, ticket, p, account, fence)
-  notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant_of(p, node, ticket, account or '', fence), ' '))
-end
+local function notify_grant(node, ticket, grant) notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant, ' ')) end
 
 -- Gives up a place. The last one of a waiter refuses it, unless it takes its other places.
 local function give_up(record, target, reason, till)
@@ -110,18 +110,16 @@ settle = function(record)
     if is_place(target) and by_name[target.pool].skip ~= 'yes' then has_other = true end
   end
   for _, target in ipairs(record.targets) do
-    local p, line = by_name[target.pool], line_of(target.request, record.node)
+    local p = by_name[target.pool]
     local parks = has_other and p and p.skip == 'yes'
     if target.state == 'placed' and parks then
-      call('ZREM', p.k .. 'line:' .. line, record.ticket)
-      place_line(p, line, target.request)
+      step_out(p, record.node, record.ticket, target.request)
       target.state = 'parked'
       touch(record)
     elseif target.state == 'parked' and not parks then
       local reason, till = hopeless(p, target.request, record.deadline)
       if reason then return give_up(record, target, reason, till) end
-      call('ZADD', p.k .. 'line:' .. line, record.number, record.ticket)
-      place_line(p, line, target.request)
+      stand(p, record.node, record.ticket, target.request, record.number)
       target.state = 'placed'
       touch(record)
     end
@@ -155,12 +153,12 @@ local function refusal_of(targets, deadline, reason, till, otherwise)
   return reason, till
 end
 
--- Lets a request of this node wait at targets: at the first one alone if it `holds`. `claim` has its style and spread. With `everywhere` the
--- length of the queues counts no more. Returns the record; nil without a place.
+-- Lets a request of this node wait at targets: at the first one alone if it `holds`. `claim` has its style, spread and preference. With
+-- `everywhere` the length of the queues counts no more. Returns the record; nil without a place.
 local function join(ticket, claim, targets, number, since, deadline, holds, everywhere)
   local record = {
     id = me .. '|' .. ticket, node = me, ticket = ticket, number = number, deadline = deadline, since = since,
-    style = claim.style, spread = claim.spread, holding = holds, targets = targets
+    style = claim.style, spread = claim.spread, preferred = claim.preferred, holding = holds, targets = targets
   }
   records[record.id] = record
   for i, target in ipairs(targets) do
@@ -198,15 +196,15 @@ local function set_skip(p, skip)
   each_record(p, settle)
 end
 
--- The pool that serves a request now, with its account and what the request may use of budgets there; nil if it must wait. Skipped pools
--- count only if no other one has a slot or a place in its queue.
-local function choose(targets, spread)
+-- The pool that serves a request now, with its account and the lease request; nil if it must wait. Skipped pools count only if no other one
+-- has a slot or a place in its queue.
+local function choose(targets, spread, preferred)
   if all_in_use() >= total then return nil end
   local slots, has_other = {}, false
   for i, target in ipairs(targets) do
     local p = by_name[target.pool]
-    local can, account = can_serve(p, target.request)
-    slots[i] = can and { pool = p, account = account, share = target.share } or false
+    local can, account = can_serve(p, target.request, preferred)
+    slots[i] = can and { pool = p, account = account or '', request = target.request } or false
     if p.skip ~= 'yes' and (can or has_place(p, target.request)) then has_other = true end
   end
   local best, share = nil, -INF
@@ -222,22 +220,27 @@ local function choose(targets, spread)
   return best
 end
 
--- Gives a slot; the first one after the time of a cooling probes the upstream. `share` is what the request may use of budgets, if there are
--- any. Returns the fence.
+-- Gives a slot; the first one after the time of a cooling probes the upstream. Returns the content of the grant.
 local try_stated, refuse_tried, take_budgets
-local function give(p, node, ticket, account, share)
+local function give(p, node, ticket, account, lease_request)
+  local model = 0
   given = given + 1
-  if account and account ~= '' then count_given(p, account) end
-  hold(p, node, ticket, account or '', given)
-  if account and account ~= '' then try_stated(p, account) end
-  if budgeted and account and account ~= '' then take_budgets(p, node, ticket, account, share) end
+  if account ~= '' then
+    model = take_models(p, account, want_of(lease_request))
+    count_given(p, account)
+  end
+  hold(p, node, ticket, account, given, model)
+  if account ~= '' then
+    try_stated(p, account)
+    take_budgets(p, node, ticket, account, want_of(lease_request))
+  end
   -- Its cooling may have ended since the last look.
   if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
   if p.skip == 'probe' then
     p.probe = node .. '|' .. ticket
     set_skip(p, 'yes')
   end
-  return int(given)
+  return grant_of(p, node, ticket, account, int(given), int(model))
 end
 
 -- Serves waiters in order while there are free slots.
@@ -253,44 +256,46 @@ local function serve()
       end
     end
     if p == nil then break end
-    local _, node = string.match(line, '^(.*)|(.*)$')
+    local lease_request, node = parts_of(line)
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     local record = record_of(node, ticket)
-    local slot = choose(places_of(record, 'placed'), record.spread) or { pool = p, account = account, share = target_at(record, p).share }
+    local slot = choose(places_of(record, 'placed'), record.spread, record.preferred) or
+      { pool = p, account = account or '', request = lease_request }
     leave_all(record)
-    notify_grant(node, ticket, slot.pool, slot.account, give(slot.pool, node, ticket, slot.account, slot.share))
+    notify_grant(node, ticket, give(slot.pool, node, ticket, slot.account, slot.request))
   end
   refuse_tried()
 end
 
--- Refuses waiters at the head of a queue that cannot be served in time.
+-- Refuses the first waiters of a line as long as no account can serve them in time, whatever they need of it.
 local function refuse(p, line)
-  local lease_request, node = string.match(line, '^(.*)|(.*)$')
+  local lease_request, node = parts_of(line)
   while true do
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     if ticket == nil then return end
     local record = record_of(node, ticket)
-    local reason, till = hopeless(p, lease_request, record.deadline)
+    local reason, till = hopeless(p, without_needs(lease_request), record.deadline)
     if reason == nil then return end
     give_up(record, target_at(record, p), reason, till)
   end
 end
 
 local function refuse_pinned(p, account)
-  if call('HEXISTS', p.k .. 'pins', account) == 0 then return end
-  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do refuse(p, line_of('P:' .. account, node)) end
+  for _, line in ipairs(call('SMEMBERS', p.k .. 'pins:' .. account)) do refuse(p, line) end
 end
 
 local function refuse_all_pinned(p)
-  for _, account in ipairs(call('HKEYS', p.k .. 'pins')) do refuse_pinned(p, account) end
+  for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do refuse_pinned(p, account) end
 end
 
 -- Refuses the waiters for any account of a pool that cannot be served in time, and their places while the pool is skipped.
 local function refuse_shared(p)
   if p.waiting == 0 or (p.open and p.spent == 0 and in_rotation(p) > 0) then return end
   each_record(p, widen)
-  for _, line in ipairs(call('ZRANGE', p.k .. 'lines', 0, -1)) do
-    if string.sub(line, 1, 1) == 'A' then refuse(p, line) end
+  for _, index in ipairs({ 'lines', 'blocked' }) do
+    for _, line in ipairs(call('ZRANGE', p.k .. index, 0, -1)) do
+      if want_of(parts_of(line)).kind == 'A' then refuse(p, line) end
+    end
   end
   each_record(p, function(record)
     local target = target_at(record, p)
@@ -309,7 +314,7 @@ end
 local function arrange(p, account)
   local state, till = state_of(account)
   for kind, key in pairs({ cooling = 'cool', out = 'untried' }) do
-    if state == kind and is_enabled(p, account) then
+    if state == kind and not account_of(account).disabled then
       call('ZADD', p.k .. key, till, account)
     else
       call('ZREM', p.k .. key, account)
@@ -317,18 +322,22 @@ local function arrange(p, account)
   end
   if state == 'ready' then enters(p, account) end
   place(p, account)
+  -- Without it others may be in rotation no more, so that an account which is avoided serves.
+  unblock(p)
 end
 
 -- Sets the state of an account apart from its budgets.
 local function set_state(p, account, state, till)
-  call('HSET', health_key(account), 'state', state, 'till', till == INF and 'inf' or int(till))
+  local a = changed_account(account)
+  a.state, a.till = state, till == INF and 'inf' or till
   if till ~= INF then call('HDEL', p.k .. 'trying', account) end
   arrange(p, account)
 end
 
 local function set_enabled(p, account, enabled)
-  if is_enabled(p, account) ~= enabled then
-    call(enabled and 'SREM' or 'SADD', p.k .. 'disabled', account)
+  if account_of(account).disabled == enabled then
+    changed_account(account).disabled = not enabled or nil
+    p.disabled, p.changed = p.disabled + (enabled and -1 or 1), true
     arrange(p, account)
     if not enabled then refuse_pinned(p, account) end
   else
@@ -339,12 +348,9 @@ end
 -- Takes an account out of rotation: until `till` (`cooling`), or until a probe at `till` (`out`).
 -- Of a cooling account whose upstream wants no request until `stated`, one request gets a slot at `till`, and one an hour from then on.
 local function suspend(p, account, state, till, stated)
-  if not is_member(p, account) then return end
-  if state == 'cooling' and stated and stated > till then
-    call('HSET', health_key(account), 'stated', int(stated))
-  else
-    call('HDEL', health_key(account), 'stated')
-  end
+  local a = changed_account(account)
+  if not a.member then return end
+  a.stated = state == 'cooling' and stated and stated > till and stated or 0
   set_state(p, account, state, till)
   refuse_pinned(p, account)
   refuse_shared(p)
@@ -352,23 +358,21 @@ local function suspend(p, account, state, till, stated)
 end
 
 local function restore(p, account)
-  if not is_member(p, account) then return end
-  call('HDEL', health_key(account), 'stated')
-  if health_of(account) == 'ready' then return end
+  local a = changed_account(account)
+  if not a.member then return end
+  a.stated = 0
+  if a.state == 'ready' then return end
   set_state(p, account, 'ready', 0)
   serve()
 end
 
--- Until when the upstream of an account wants no request; 0 if that is no later than the end of its cooling.
-local function stated_of(account) return tonumber(call('HGET', health_key(account), 'stated')) or 0 end
-
 -- Lets no other request than the one that was just granted use an account whose upstream wants none yet.
 local tried = {}
 try_stated = function(p, account)
-  local stated = stated_of(account)
+  local stated = account_of(account).stated
   if stated == 0 then return end
   if stated <= now then
-    call('HDEL', health_key(account), 'stated')
+    changed_account(account).stated = 0
     return
   end
   set_state(p, account, 'cooling', math.min(stated, now + TRIED_AFTER))
@@ -387,8 +391,9 @@ end
 
 -- Says until when an account is out because a budget of it is used up; 0 once there is something left. `serve` must follow.
 local function spend(p, account, till)
-  if not is_member(p, account) or spent_of(account) == till then return end
-  call('HSET', health_key(account), 'spent', int(till))
+  local a = account_of(account)
+  if not a.member or a.spent == till then return end
+  changed_account(account).spent = till
   arrange(p, account)
   refuse_pinned(p, account)
   refuse_shared(p)
@@ -411,8 +416,12 @@ local function warm()
     while true do
       local first = call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')
       if first[1] == nil or tonumber(first[2]) > now then break end
-      call('HDEL', health_key(first[1]), 'spent')
+      changed_account(first[1]).spent = 0
       set_state(p, first[1], 'ready', 0)
+      changes = true
+    end
+    for _, line in ipairs(p.waiting > 0 and call('ZRANGEBYSCORE', p.k .. 'blocked', '-inf', now) or {}) do
+      release_line(p, line)
       changes = true
     end
     if changes then serve() end

@@ -19,11 +19,10 @@ if is_account and ended.quota ~= '' then learn_quota(account, ended.quota) end
 serve()
 local clean = ''
 if is_account then
-  local key = health_key(account)
-  if ended.unclean and is_member(p, account) then call('HSET', key, 'unclean', '1') end
-  if ended.cleans and used(p, account) == 0 and call('HEXISTS', key, 'unclean') == 1 and
-    call('HEXISTS', p.k .. 'cleaning', account) == 0 then
-    call('HDEL', key, 'unclean')
+  local a = account_of(account)
+  if ended.unclean and a.member then changed_account(account).unclean = true end
+  if ended.cleans and used(p, account) == 0 and a.unclean and call('HEXISTS', p.k .. 'cleaning', account) == 0 then
+    changed_account(account).unclean = nil
     set_cleaning(p, account, me)
     clean = account
   end

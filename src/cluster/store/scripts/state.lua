@@ -5,20 +5,24 @@
 -- sent by `finish`, one message for each node; `out:<node>` keeps them until the node's next heartbeat acknowledges them.
 --
 -- A lease request (`lease_request`) is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or
--- `A:<account>,<account>` (any, these last; sorted). Equal requests of a node wait in one queue, `line:<lease_request>|<node>`.
--- `lines` has the queues whose first waiter may be served, by that waiter's number.
+-- `A:<account>,<account>` (any, these last; sorted). One with needs (`needs.lua`) has three words more, `-` for none: its models with `;`
+-- between, each as its id, its name and until when its server takes no request for it; what it reserves of budgets and, behind `;`, of
+-- strict ones, each as tokens, units and nanos; and whether it leaves to others what upstreams reserve for them (1). Equal requests of a
+-- node wait in one line, `line:<lease_request>|<node>`. `lines` has those whose first waiter may be served, by that waiter's number,
+-- `blocked` those that no free account suits, by the time at which one may, and `pins:<account>` those that are pinned to an account.
 --
--- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `home` has the pool of each account, and `health:<account>`
--- its state apart from its budgets, until when, and when its used-up budget ends (`spent`). `leases:<node>` has the leases of a node by
--- their tickets: fence, account and pool.
+-- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `accounts` has the accounts by name, each as JSON without what
+-- `NEW_ACCOUNT` says. `leases:<node>` has the leases of a node by their tickets: fence, account, pool and the number of the model.
 --
 -- `tickets:<node>` has the waiters of a node by their tickets, and `queue` those of all by number. A record is JSON: number, deadline, since,
--- style, spread, whether it holds at its first pool, the targets in order, and the refusal of the places that it has given up. A
--- target is a pool's name, the lease request there, what the request may use of budgets, and its state: `placed`, `parked` (the pool is
--- skipped), `later` (once it is widened) or `gone`. `several` has the waiters with other targets that have a place in the pool.
+-- style, spread, the preferred account, whether it holds at its first pool, the targets in order, and the refusal of the places that it has
+-- given up. A target is a pool's name, the lease request there, and its state: `placed`, `parked` (the pool is skipped), `later` (once it is
+-- widened) or `gone`. `several` has the waiters with other targets that have a place in the pool.
 local INF = math.huge
 -- Milliseconds after which one request tries an account whose upstream states a longer wait (`backOff.ts`).
 local TRIED_AFTER = 3600000
+-- Added to the time of an account that a request never suits (`poolQueue.ts`).
+local NEVER = 2 ^ 45
 -- Order of accounts: unused ones by arrival come first, those being cleaned up come last.
 local NEVER_GIVEN, BEHIND_ALL = -2 ^ 40, 2 ^ 50
 local ALIVE, DEAF = 5000, 2000
@@ -54,8 +58,11 @@ local function make_pool(name)
     per = 1, global = 0, queue = 0, direct = 1,
     -- Active and waiting requests, and those of callers with their own tokens among them.
     in_use = 0, waiting = 0, direct_in_use = 0, direct_waiting = 0,
-    -- When the window of the upstream's used-up budget ends; 0 while it has something left.
-    spent = 0,
+    -- Disabled accounts.
+    disabled = 0,
+    -- When the window of the upstream's used-up budget ends; 0 while it has something left. The share of its accounts' windows that
+    -- background requests leave to others.
+    spent = 0, reserve = 0,
     -- How it chooses among accounts with a free slot, with the time and the sum of the weights.
     choose = 'rotate', at = '0', sum = 1,
     -- Whether requests that have another pool leave this one out, as in `poolQueue.ts`, and why (`cooling.lua`).
@@ -74,11 +81,22 @@ for i, text in ipairs(call('HVALS', K .. 'pools')) do
 end
 table.sort(pools, function(one, other) return one.order < other.order end)
 
+-- An account of which nothing is known.
+local NEW_ACCOUNT = {
+  -- Its pool, of which it is a member while it is configured, and whether the operator has disabled it.
+  pool = '', member = false, disabled = false,
+  -- Its state apart from its budgets, and until when (`inf` while it is tried); when its used-up budget ends; until when its upstream wants no
+  -- request, if that is later than the end of its cooling.
+  state = 'ready', till = 0, spent = 0, stated = 0,
+  -- The last fault with how many there were in a row, and the numbers of the last one and of the token. A fault has its delays, `first` and
+  -- `longest`; `unclean` is there if sessions are to be deleted.
+  fault = '', faults = 0, epoch = '0', token = '0', tested = '',
+  -- The number of its last grant, its place among the accounts, and when its next grant may start (`choice.ts`).
+  last = NEVER_GIVEN, order = 0, priority = 0, weight = 1, start = '0'
+}
+
 -- Stands for the pool of an account that no pool has.
 local nowhere = make_pool('')
 
 -- The records of waiters, by `<node>|<ticket>`: false for none. `touched` ones are saved at the end.
 local records, touched = {}, {}
-
--- The account that answered the conversation of the present request last; only set while that request asks for a slot.
-local preferred

@@ -4,10 +4,9 @@ reap()
 finish()
 
 local function state_of_pool(p)
-  local disabled = call('SCARD', p.k .. 'disabled')
   local seen = {
     name = p.name, leaving = p.leaving, in_use = p.in_use, waiting = p.waiting, global = p.global, queue = p.queue,
-    total = call('SCARD', p.k .. 'roster') - disabled, disabled = disabled,
+    total = call('SCARD', p.k .. 'roster') - p.disabled, disabled = p.disabled,
     cooling = call('ZCARD', p.k .. 'cool'), out = call('ZCARD', p.k .. 'untried'), spare = call('ZCARD', p.k .. 'spare')
   }
   -- Milliseconds until the next probe of an account that is out; absent while all probes are running.
@@ -29,8 +28,7 @@ for i, p in ipairs(pools) do reply.pools[i] = state_of_pool(p) end
 if ARGV[4] == 'accounts' then
   reply.failed_tests = 0
   for _, account in ipairs(call('SMEMBERS', K .. 'failed_tests')) do
-    local p = pool_of(account)
-    if call('SISMEMBER', p.k .. 'disabled', account) == 0 and state_of(account) == 'ready' then
+    if not account_of(account).disabled and state_of(account) == 'ready' then
       reply.failed_tests = reply.failed_tests + 1
     end
   end
@@ -45,9 +43,7 @@ for i, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
 end
 for i, member in ipairs(call('ZRANGE', K .. 'queue', 0, 49)) do
   local record = record_of(string.match(member, '^(.*)|(.*)$'))
-  local request = record.targets[1].request
-  reply.waiters[i] = {
-    age = now - record.since, style = record.style, account = string.sub(request, 1, 1) == 'P' and string.sub(request, 3) or ''
-  }
+  local account = want_of(record.targets[1].request).account
+  reply.waiters[i] = { age = now - record.since, style = record.style, account = account or '' }
 end
 return { cjson.encode(reply) }

@@ -69,9 +69,13 @@ local function share_in(reserved, letter)
   return string.find(reserved.letters, letter, 1, true) and reserved.strict or reserved.share
 end
 
+-- What was read of keys in this script.
+local known_counts = {}
+
 -- Adds requests and the shares of a reservation to the windows of its time that are current or kept.
 local function add_usage(requests, reserved)
   local hash = hash_of(reserved.key)
+  known_counts[reserved.key] = nil
   for letter, window in pairs(windows_at(reserved.time)) do
     local tokens, units, nanos = unpack(share_in(reserved, letter))
     if window == windows_at(now)[letter] or call('HEXISTS', hash, window .. 'r') == 1 then
@@ -105,6 +109,7 @@ end
 
 -- The usage of a key by window letter: requests, tokens, units and nanos.
 local function used_of(key)
+  if known_counts[key] then return known_counts[key] end
   local fields = {}
   for _, letter in ipairs(LETTERS) do
     for _, what in ipairs({ 'r', 't', 'c', 'n' }) do fields[#fields + 1] = windows_at(now)[letter] .. what end
@@ -115,6 +120,7 @@ local function used_of(key)
     counts[letter] = {}
     for place = 1, 4 do counts[letter][place] = tonumber(values[4 * (i - 1) + place]) or 0 end
   end
+  known_counts[key] = counts
   return counts
 end
 
@@ -133,18 +139,24 @@ local function end_of(letter)
   return start + ({ m = MINUTE, h = HOUR, d = DAY, w = 7 * DAY })[letter]
 end
 
--- When the last window ends of which one more request with a reservation exceeds a limit; 0 if it fits.
+-- Whether tokens and a cost are more than a limit.
+local function exceeds(limit, tokens, units, nanos)
+  local _, _, most_tokens, most_units, most_nanos = unpack(limit)
+  units, nanos = units + math.floor(nanos / 1e9), nanos % 1e9
+  return (most_tokens >= 0 and tokens > most_tokens) or
+    (most_units >= 0 and (units > most_units or (units == most_units and nanos > most_nanos)))
+end
+
+-- When the last window ends of which one more request with a reservation exceeds a limit; 0 if it fits. `NEVER` is added to the end of one
+-- whose limit is smaller than the reservation.
 local function full_until(limits, reserved)
   local counts, till = used_of(reserved.key), 0
   for _, limit in ipairs(limits) do
-    local letter, most_requests, most_tokens, most_units, most_nanos = unpack(limit)
+    local letter, most = unpack(limit)
     local requests, tokens, units, nanos = unpack(counts[letter])
     local share = share_in(reserved, letter)
-    nanos = nanos + share[3]
-    units = units + share[2] + math.floor(nanos / 1e9)
-    if (most_requests >= 0 and requests + 1 > most_requests) or (most_tokens >= 0 and tokens + share[1] > most_tokens) or
-      (most_units >= 0 and (units > most_units or (units == most_units and nanos % 1e9 > most_nanos))) then
-      till = math.max(till, end_of(letter))
+    if (most >= 0 and requests + 1 > most) or exceeds(limit, tokens + share[1], units + share[2], nanos + share[3]) then
+      till = math.max(till, end_of(letter) + (exceeds(limit, unpack(share)) and NEVER or 0))
     end
   end
   return till
@@ -155,6 +167,7 @@ local function restore_seen(all)
   for _, seen in ipairs(all) do
     local key, time, windows = seen[1], seen[2], windows_at(seen[2])
     touch_key(key, time)
+    known_counts[key] = nil
     for i, letter in ipairs(LETTERS) do
       if windows[letter] == windows_at(now)[letter] then
         local hash, window, first = hash_of(key), windows[letter], 4 * i - 1
