@@ -12,6 +12,7 @@ import type { QuotaWindow } from "../domain/quota.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { MoveCause } from "../domain/warmth.ts"
 import type { SlotState } from "../placement/PoolState.ts"
+import type { Hindrance } from "../placement/reasons.ts"
 import type { UpstreamFault } from "../placement/UpstreamCooling.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { AccountWorkFacts } from "./AccountWork.ts"
@@ -361,6 +362,11 @@ export interface AccountPool {
   readonly driverOf: (upstream: string) => Driver | undefined
   /** Why an account would not serve one more request now, as far as this process knows. */
   readonly whyNot: (last: LeaseTarget & { readonly account: string }) => MoveCause
+  /**
+   * Why the pool grants no slot of a target at present, as far as this process knows; `undefined` if it would, or if that is unknown. Costs the
+   * same for every number of accounts.
+   */
+  readonly hindrance: (target: LeaseTarget) => Hindrance | undefined
   /** Notifies `watch` of every change until the scope ends. */
   readonly watch: (watch: PoolWatch) => Effect.Effect<void, never, Scope.Scope>
 }

@@ -509,6 +509,14 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       if (slot.state !== "ready") return moveCauseOf(account.fault)
       return slot.available ? "priority" : "full"
     },
+    hindrance: (upstream) => {
+      const pool = state.get(upstream)
+      if (pool === undefined || pool.size === 0) return "no_account"
+      if (upstreams.cooled(upstream) !== undefined) return "cooling"
+      if (pool.spent > 0) return "over_budget"
+      if (pool.cooling + pool.out === pool.size) return "no_account"
+      return pool.available > 0 && pool.inUse < pool.limits.global ? undefined : "full"
+    },
     queue: Effect.sync(view.queue),
     setTestStatus: (account, status) =>
       Effect.suspend(() => {

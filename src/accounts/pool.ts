@@ -24,6 +24,7 @@ import { monotonicMillis } from "../domain/time.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import type { MoveCause } from "../domain/warmth.ts"
 import type { SlotState } from "../placement/PoolState.ts"
+import type { Hindrance } from "../placement/reasons.ts"
 import type { Driver } from "../upstream/Upstream.ts"
 import { type Drivers, Upstreams } from "../upstream/Upstreams.ts"
 import { UsageStore } from "../usage/UsageStore.ts"
@@ -90,6 +91,8 @@ export interface PoolCore<T extends AccountTokens> {
   readonly statesOf: (accounts: ReadonlyArray<PooledAccount>) => Effect.Effect<ReadonlyArray<AccountState>>
   /** Why an account would not serve one more request now. */
   readonly whyNot: (account: PooledAccount) => MoveCause
+  /** Why the pool of an upstream that is enabled grants no slot; `undefined` if it would, or if that is unknown. */
+  readonly hindrance: (upstream: string) => Hindrance | undefined
   readonly queue: Effect.Effect<Omit<QueueStatus, "recommended_concurrency" | "oldest_wait_ms" | "upstreams">>
   readonly setTestStatus: (account: PooledAccount, status: "ok" | "failed") => Effect.Effect<void>
   readonly watch: (pool: AccountPool) => AccountPool["watch"]
@@ -331,6 +334,12 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
       if (account === undefined || config.now().upstreams.get(last.upstream)?.enabled !== true) return "disabled"
       return quotas.waitFor(account.key, last) > 0 ? "quota" : core.whyNot(account)
     },
+    hindrance: (target) =>
+      config.now().upstreams.get(target.upstream)?.enabled !== true
+        ? "disabled"
+        : modelLimits.waitFor(target) > 0
+        ? "model_paused"
+        : core.hindrance(target.upstream),
     access: (account) => accessFor(() => typeof account === "string" ? accountOf(account) : madeBy(account)),
     describe: (identifiers) =>
       Effect.flatMap(currentDrivers, () => {

@@ -12,6 +12,7 @@ import type { Request } from "./Request.ts"
 import {
   addBilled,
   type AnsweringTarget,
+  type ExcludedTarget,
   nameOfTarget,
   noteFailure,
   type RecordedTry,
@@ -49,6 +50,14 @@ export class AttemptsRecord {
     this.#deadlines = deadlines
     this.#showsUpstreams = showsUpstreams
     this.#before = stats.attempts
+  }
+
+  /** Targets of the route do not get the request, for a reason each. A route bounds their number; the newest reason of a target counts. */
+  excludes(targets: ReadonlyArray<ExcludedTarget>): void {
+    if (targets.length === 0 || (!this.#showsUpstreams && this.#recording === undefined)) return
+    const before = this.#stats.excluded ?? []
+    const isNew = ({ target }: ExcludedTarget) => !targets.some((other) => other.target === target)
+    this.#stats.excluded = [...before.filter(isNew), ...targets]
   }
 
   /** An attempt waits for a slot; `driver` comes from its first target. */

@@ -14,6 +14,7 @@ import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import { upstreamNamed } from "../domain/upstreamNames.ts"
 import { directKey, none } from "../domain/usageNames.ts"
 import type { PromptCache } from "../domain/warmth.ts"
+import type { ExclusionReason } from "../placement/reasons.ts"
 import type { Amounts } from "../usage/Admission.ts"
 import type { RateLimits } from "../usage/rateLimits.ts"
 
@@ -71,6 +72,12 @@ export interface RecordedTry extends AnsweringTarget {
   took: number | undefined
 }
 
+/** A target of the route that a request did not go to, and why. */
+export interface ExcludedTarget {
+  readonly target: string
+  readonly reason: ExclusionReason
+}
+
 /** Times are monotonic milliseconds unless stated otherwise; counts start at 0. */
 export interface RequestStats {
   readonly id: string
@@ -115,6 +122,8 @@ export interface RequestStats {
   target: AnsweringTarget | undefined
   /** The attempts with their targets, in order; `undefined` before the first one, and where nothing reads them. */
   tries: Array<RecordedTry> | undefined
+  /** The targets of its route that were left out before its attempts, as they were then; `undefined` without any, and where nothing reads them. */
+  excluded: Array<ExcludedTarget> | undefined
   /** The driver of the current or last attempt. */
   driver: string | undefined
   /** The path of a request that matches no route. */
@@ -212,6 +221,7 @@ export const makeRequestStats = (id: string, startedAt: number): RequestStats =>
   waiting: undefined,
   target: undefined,
   tries: undefined,
+  excluded: undefined,
   driver: undefined,
   path: undefined,
   firstEventAt: undefined,

@@ -13,7 +13,7 @@ import { rightTo } from "../accounts/Callers.ts"
 import type { Deadlines } from "../config/clock/Deadlines.ts"
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
-import type { Target } from "../domain/routes.ts"
+import { type Target, targetName } from "../domain/routes.ts"
 import { errorOfTries, errorWithoutAccount, shareOfTime } from "../domain/tries.ts"
 import {
   failedAt,
@@ -32,6 +32,7 @@ import type { AttemptSpan } from "./attemptSpan.ts"
 import { AttemptsRecord } from "./AttemptsRecord.ts"
 import { noLogin, notOfDirect } from "./noCredential.ts"
 import { isRehearsed, otherRoute, rehearsedFailure } from "./Rehearsal.ts"
+import type { ExcludedTarget } from "./RequestStats.ts"
 import { retryDelay } from "./retryDelay.ts"
 import { ServerWords } from "./serverWords.ts"
 import { TryBudget } from "./TryBudget.ts"
@@ -124,6 +125,7 @@ export class Attempts<B, A> {
     const { request: { rehearsal }, route } = this.#work
     if (rehearsal !== undefined && rehearsal.route !== route.id) return Effect.fail(otherRoute(rehearsal, route.id))
     const { excluded, order } = this.#first
+    if (excluded.length > 0) this.#excludes(excluded)
     if (order.length === 0) return Effect.fail(excluded[0]?.reason === "not_allowed" ? notOfDirect(route) : noLogin)
     return route.options.spread === "weighted" && !this.#isAlone && rehearsal === undefined
       ? this.#openWeighted(sharesOf(route))
@@ -163,6 +165,7 @@ export class Attempts<B, A> {
     const target = this.#targets[index]!
     const failure = rehearsedFailure(this.#words.naming(target))
     this.#record.rehearsed(target, failure)
+    this.#excludes([{ target: index, reason: "rehearsed" }])
     this.#tried = failedAt(this.#tried, index, failure)
     return this.#next(undefined, failure.error)
   }
@@ -272,6 +275,24 @@ export class Attempts<B, A> {
     return ofUpstream.find((index) => this.#targets[index]!.model.id === model) ?? ofUpstream[0] ?? order[0]!
   }
 
+  /** Records the targets before the one that was leased that the pool had no slot of. */
+  #passedOver(order: ReadonlyArray<number>, leased: number): void {
+    const { accounts } = this.#options
+    this.#excludes(
+      order.slice(0, order.indexOf(leased)).flatMap((target) => {
+        const reason = accounts.hindrance(leaseTarget(this.#targets[target]!))
+        return reason === undefined ? [] : [{ target, reason }]
+      })
+    )
+  }
+
+  /** Records targets that do not get the request. */
+  #excludes(targets: ReadonlyArray<{ readonly target: number; readonly reason: ExcludedTarget["reason"] }>): void {
+    this.#record.excludes(
+      targets.map(({ reason, target }) => ({ target: targetName(this.#targets[target]!), reason }))
+    )
+  }
+
   /** Goes on without a lease: to targets that were tried before, or to the error. */
   #withoutLease(error: GatewayError, { order }: Placement): Effect.Effect<A, GatewayError> {
     const last = this.#tried.tries.at(-1)
@@ -312,6 +333,7 @@ export class Attempts<B, A> {
       )
     }
     record.takes(lease)
+    if (step.order[0] !== index) this.#passedOver(step.order, index)
     const refused = this.#refused(lease, target)
     if (refused !== undefined) {
       return this.#isAlone

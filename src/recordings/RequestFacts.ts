@@ -3,6 +3,7 @@ import type { Bill } from "../domain/bill.ts"
 import type { ShownIdentity } from "../domain/clientIdentity.ts"
 import type { FinishReason, Usage } from "../domain/ReplyEvent.ts"
 import type { PromptCache } from "../domain/warmth.ts"
+import type { ExclusionReason } from "../placement/reasons.ts"
 
 /** A model of an upstream. */
 interface RecordedTarget {
@@ -52,6 +53,8 @@ export interface RequestFacts {
   readonly target: RecordedTarget | undefined
   /** All tries in order; `undefined` before the first one. */
   readonly tries: ReadonlyArray<TryFacts> | undefined
+  /** The targets of its route that were left out, each with a reason; `undefined` without any. */
+  readonly excluded: ReadonlyArray<{ readonly target: string; readonly reason: ExclusionReason }> | undefined
   readonly queued: number
   readonly firstEventAt: number | undefined
   readonly usage: Usage | undefined

@@ -27,7 +27,19 @@ const gateway = [
 /** The folders, files and lines of each entry. */
 const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, files: number, lines: number]>> = {
   "src/api.ts": [
-    ["admin", "config", "contracts", "domain", "http", "inProcess", "recordings", "server", "styles", "usage"],
+    [
+      "admin",
+      "config",
+      "contracts",
+      "domain",
+      "http",
+      "inProcess",
+      "placement",
+      "recordings",
+      "server",
+      "styles",
+      "usage"
+    ],
     110,
     14_000
   ],

@@ -37,7 +37,11 @@ export const always = (events: ReadonlyArray<ReplyEvent>): Script => () =>
   Effect.succeed(Stream.rechunk(Stream.fromIterable(events), 1))
 
 /** Completions are scripted, so that nothing takes an account. */
-const noAccounts = Layer.mock(Accounts)({ driverOf: () => undefined, whyNot: () => "priority" })
+const noAccounts = Layer.mock(Accounts)({
+  driverOf: () => undefined,
+  whyNot: () => "priority",
+  hindrance: () => undefined
+})
 
 /** Serves the styles. `inputs` collects the requested completions. */
 export const scriptedStyles = (script: Script, config: RawConfig = {}) => {

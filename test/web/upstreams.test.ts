@@ -322,6 +322,13 @@ describe("routes at the console", () => {
       body: JSON.stringify({ enabled: false })
     })
     await row("qwen3").getByText("Uses hosted: the first target with a free slot.").waitFor()
+    // The record of a request says the same.
+    second.answer(() => streamed({ content: "Hello" }))
+    assert.strictEqual((await ask("qwen3", "passed")).status, 200)
+    await page.setViewportSize({ width: 360, height: 700 })
+    await page.goto(`${gateway.url}/console/#/requests`)
+    await page.getByRole("link", { name: "passed" }).click()
+    await region("What happened").getByText("Left out: gpu/qwen3 (disabled)").waitFor()
   })
 
   it("a target says of its upstream what the page of upstreams says: that it does not answer, is disabled, or has no account", async () => {

@@ -562,6 +562,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       const isUsedUp = quotas.windowsOf(account).some(({ model, status }) => model === null && status === "exhausted")
       return isUsedUp ? "quota" : "priority"
     },
+    hindrance: () => undefined,
     queue: view.queue,
     upstreams: view.upstreams,
     setTestStatus: (account, tested) => {

@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { apps } from "../../domain/clientIdentity.ts"
 import { cacheResults, missReasons, moveCauses } from "../../domain/warmth.ts"
 import { documented, finding, reading } from "../../http/documented.ts"
+import { exclusionReasons } from "../../placement/reasons.ts"
 import { requestSorts } from "../../recordings/requestSorts.ts"
 import { recordedStyles } from "../../styles/Style.ts"
 import { missingNodes, PageNumber } from "../contract.ts"
@@ -187,6 +188,8 @@ export const RequestDetail = Schema.Struct({
   }))),
   /** The tries in order. */
   tries: Schema.Array(RequestTry),
+  /** The targets of its route that were left out, each with the reason as it was then. */
+  excluded: Schema.Array(Schema.Struct({ target: Schema.String, reason: Schema.Literals(exclusionReasons) })),
   /** `null` until the request is over, and if no upstream charges it. */
   bill: Schema.NullOr(RequestBill),
   /** The fallback that served the request, and the limit that it exceeded, such as `day cost`; `null` without one. */

@@ -171,6 +171,7 @@ export function* viewDetail(
       calls: turn.calls.map((call) => ({ ...call, arguments: blot(call.arguments) }))
     })),
     tries: (facts.tries ?? []).map((tried) => viewTry(tried, facts)),
+    excluded: facts.excluded ?? [],
     bill: viewBill(facts),
     fallback: facts.fallback ?? null,
     error_message: facts.errorMessage === undefined ? null : blot(facts.errorMessage),
@@ -214,6 +215,7 @@ export const withoutBodies = (detail: typeof RequestDetail.Type): typeof Request
   request: { ...detail.request, body: "" },
   conversation: null,
   tries: detail.tries,
+  excluded: detail.excluded,
   bill: detail.bill,
   fallback: detail.fallback,
   fault: detail.fault,

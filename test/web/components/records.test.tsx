@@ -69,6 +69,7 @@ const recordOf = (frames: number): RequestRecord => ({
   upstream_reply: null,
   bill: null,
   fallback: null,
+  excluded: [],
   tries: [{
     upstream: "default",
     model: "upstream-chat",

@@ -322,6 +322,7 @@ export const streamed = {
     { role: "system", text: "Answer briefly.", calls: [], call_id: null },
     { role: "user", text: question, calls: [], call_id: null }
   ],
+  excluded: [],
   tries: [
     {
       upstream,

@@ -78,6 +78,17 @@ const Tried = ({ record: { outcome, tries } }: { readonly record: RequestRecord 
   )
 }
 
+/** The targets of the route that did not get the request, with why. */
+const Excluded = ({ record: { excluded } }: { readonly record: RequestRecord }) => {
+  const t = useTexts().inspector
+  if (excluded.length === 0) return null
+  return (
+    <p class="hint">
+      {t.excluded(excluded.map(({ reason, target }) => `${target} (${t.exclusions[reason]})`).join(", "))}
+    </p>
+  )
+}
+
 const Sentence = ({ kind, record }: { readonly kind: Judgement["kind"]; readonly record: RequestRecord }) => {
   const t = useTexts().inspector
   const { account, duration_ms, error_message, first_event_ms, started_at } = record
@@ -115,6 +126,7 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
         {fault !== null && <span>{t.atFault(t.faults[fault])}</span>}
       </p>
       <Tried record={record} />
+      <Excluded record={record} />
       {todo !== undefined && (
         <p class="todo">
           {todo} {kind === "failed" && <Next fault={fault} record={record} />}
