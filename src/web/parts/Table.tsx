@@ -335,7 +335,7 @@ export const Meter = ({ isShare = false, limit, text, used }: {
   )
 }
 
-/** A button of a row. Its name for screen readers is `text` followed by the name of the row, unless `name` is given. */
+/** A button of a row. Its name for screen readers is `text` followed by the name of the row, unless `name` is given. A disabled one keeps the focus. */
 export const RowButton = ({ danger = false, disabled = false, name, of, onClick, text }: {
   readonly text: string
   readonly of: string
@@ -350,8 +350,8 @@ export const RowButton = ({ danger = false, disabled = false, name, of, onClick,
       type="button"
       class={`quiet ${danger ? "danger" : ""}`}
       aria-label={name ?? t.actionOn(text, of)}
-      disabled={disabled}
-      onClick={onClick}
+      aria-disabled={disabled}
+      onClick={disabled ? undefined : onClick}
     >
       {text}
     </button>
