@@ -132,7 +132,7 @@ const tables: ReadonlyArray<Sorted> = [
       State: ["asc", field("state")],
       Limits: ["desc", limitShare],
       Running: ["desc", field("usage.in_flight")],
-      Today: ["desc", field("usage.requests_today")],
+      "Requests today": ["desc", field("usage.requests_today")],
       "Today, EUR": ["desc", amount("usage.cost_today")],
       "Last used": ["desc", field("usage.last_used_at")]
     }

@@ -1260,9 +1260,7 @@ export const en = {
     limitOf: (kind: string, window: string) => `${limitKinds[kind] ?? kind}, ${window}`,
     /** Of money, the amounts have their currency. */
     used: ({ kind, window }: UsedLimit, used: string, limit: string) =>
-      `${used} of ${limit}${kind === "cost" ? "" : ` ${(limitKinds[kind] ?? kind).toLowerCase()}`} ${
-        keyWindows[window] ?? window
-      }`,
+      `${used} of ${limit}${kind === "cost" ? "" : ` ${(limitKinds[kind] ?? kind).toLowerCase()}`}/${window}`,
     rulesOf: (window: string, isStrict: boolean, fallback: string | null) =>
       `${keyWindows[window] ?? window}: ${
         [...isStrict ? ["strict"] : [], ...fallback === null ? [] : [`then ${fallback}`]].join(", ")
@@ -1272,7 +1270,7 @@ export const en = {
     all: "All",
     search: "Search keys",
     allKeys: "All keys",
-    moreLimits: (n: number) => `${count(n, "more limit", "more limits")} on the key's page`,
+    moreLimits: (n: number) => count(n, "more limit", "more limits"),
     modelsOf: "Models",
     noneFound: "No key matches.",
     generated: "Generated at startup. It becomes invalid when a key is added.",
@@ -1281,7 +1279,7 @@ export const en = {
     neverUsed: "It has not been used.",
     created: "Created",
     inFlight: "Running",
-    today: "Today",
+    today: "Requests today",
     costToday: (currency: string) => `Today, ${currency}`,
     idOf: (id: string) => `Id ${id}`,
     ofMost: (n: string, of: string) => `${n} of ${of}`,
