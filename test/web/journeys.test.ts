@@ -209,7 +209,7 @@ describe("journeys at the console", () => {
     await dialog("Edit team a").getByRole("textbox", { name: "Requests, per day" }).fill("1")
     await button("Save").click()
     await keys.getByText("team b").waitFor()
-    await keys.getByText("1 of 1 requests per day").waitFor()
+    await keys.getByText("1 of 1 requests/day").waitFor()
     assert.strictEqual(await asCaller(), 429)
     await keyMenu("team b", "Delete")
     await dialog("Delete team b").getByText(/0 requests running, 1 today\. Last used: .*ago/).waitFor()

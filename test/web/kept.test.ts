@@ -7,7 +7,7 @@ import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
-import { adminOf, controls, openSignedIn, useBrowser, type Watched } from "./support.ts"
+import { adminOf, controls, goTo, open, openSignedIn, signIn, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 const key = "a-key-that-is-deleted"
@@ -20,7 +20,7 @@ let page: Page
 beforeAll(async () => {
   gateway = await startGateway({
     upstream: { driver: "embedded" },
-    upstreams: { gpu: server },
+    upstreams: { gpu: server, hosted: { ...server, models: { llama: "b" } } },
     keys: [businessKey, key],
     key_records: { [id]: { name: "Team" } },
     accounts: [{ upstream: "gpu", token: "secret", email: "ada@example.com" }]
@@ -48,6 +48,12 @@ describe("a form", () => {
       field: "Note",
       deletes: "/admin/accounts/gpu%2Fada%40example.com"
     },
+    {
+      page: "models/llama",
+      opens: "Set price",
+      field: "Input per 1M",
+      deletes: "/admin/upstreams/hosted?force=true"
+    },
     { page: "upstreams/gpu", opens: "Edit", field: "Base URL", deletes: "/admin/upstreams/gpu?force=true" }
   ])("of $page stays with what was typed when that is deleted elsewhere, and says so", async (each) => {
     await start(each.page)
@@ -60,6 +66,28 @@ describe("a form", () => {
     await page.keyboard.press("Escape")
     await page.getByRole("dialog").waitFor({ state: "detached" })
     await page.getByRole("main").getByText("does not exist").waitFor()
+  })
+
+  it("whose fields are still being read holds its place, and does not open later over something else", async () => {
+    const read = Promise.withResolvers<void>()
+    watched = await open(browser(), `${gateway.url}/console/#/settings`)
+    ;({ page } = watched)
+    await page.route("**/admin/settings/fields", async (route) => {
+      await read.promise
+      await route.continue()
+    })
+    await signIn(page)
+    await goTo(page, "Keys")
+    await button("New key").click()
+    const dialog = page.getByRole("dialog", { name: "New key" })
+    await dialog.getByText("Loading…").waitFor()
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "detached" })
+    await button("New key").click()
+    await dialog.getByText("Loading…").waitFor()
+    read.resolve()
+    await dialog.getByRole("textbox", { name: "Name", exact: true }).and(page.locator(":focus")).waitFor()
+    assert.strictEqual(await page.getByRole("dialog").count(), 1)
   })
 })
 

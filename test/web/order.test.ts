@@ -132,7 +132,7 @@ const tables: ReadonlyArray<Sorted> = [
       State: ["asc", field("state")],
       Limits: ["desc", limitShare],
       Running: ["desc", field("usage.in_flight")],
-      Today: ["desc", field("usage.requests_today")],
+      "Requests today": ["desc", field("usage.requests_today")],
       "Today, EUR": ["desc", amount("usage.cost_today")],
       "Last used": ["desc", field("usage.last_used_at")]
     }
@@ -146,7 +146,7 @@ const tables: ReadonlyArray<Sorted> = [
     heads: {
       Model: ["asc", field("id")],
       Kind: ["asc", field("kind")],
-      "Price per 1M in EUR": ["asc", amount("prices.0.input")],
+      "Input per 1M": ["asc", amount("prices.0.input")],
       Requests: ["desc", field("day.requests")],
       "Cost in EUR": ["desc", amount("day.cost")],
       "First, p95": ["desc", field("day.first_event_p95_ms")]

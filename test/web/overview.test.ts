@@ -184,9 +184,9 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
 
   // What the key does is read again while the page is shown.
   const row = keys.getByRole("row").filter({ hasText: "Mobile app" })
-  await row.getByText("1 of 20,000 requests per day").waitFor()
+  await row.getByText("1 of 20,000 requests/day").waitFor()
   assert.strictEqual(await ask("!say Again", key), 200)
-  await row.getByText("2 of 20,000 requests per day").waitFor()
+  await row.getByText("2 of 20,000 requests/day").waitFor()
   await row.getByText(/ago$/).waitFor()
 
   // A number of a form is shown with all its digits.
@@ -218,8 +218,8 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   // The page of a key has its limits, its day and how to use it.
   await page.getByRole("heading", { level: 1, name: "Mobile app" }).waitFor()
   const limits = page.getByRole("region", { name: "Limits" })
-  await limits.getByText("2 of 20,000 requests per day").waitFor()
-  await limits.getByText(/of 5,000,000 tokens per day/).waitFor()
+  await limits.getByText("2 of 20,000 requests/day").waitFor()
+  await limits.getByText(/of 5,000,000 tokens\/day/).waitFor()
   const day = page.getByRole("region", { name: "Last 24 hours" })
   await day.getByRole("link", { name: /^Requests 2 / }).waitFor()
   await day.getByRole("img", { name: "Requests of each hour" }).waitFor()

@@ -4,9 +4,9 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createHash } from "node:crypto"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
-import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
-import { findings, launch, openSignedIn, settled, sideways, type Watched } from "./support.ts"
+import { findings, goTo, launch, openSignedIn, settled, sideways, type Watched } from "./support.ts"
 
 const keyId = createHash("sha256").update(businessKey).digest("hex").slice(0, 16)
 
@@ -275,6 +275,47 @@ describe("the list of requests", () => {
     await page.getByRole("button", { name: /^Time: / }).waitFor()
     assert.deepStrictEqual(await findings(page), [])
   })
+  it("shows whole error codes and the account, rows of one line beside a request, and cards of two lines", async () => {
+    const code = "context_length_exceeded"
+    await start("overview")
+    // A code of the longest kind, and an answer of the only upstream.
+    await page.route(/\/admin\/requests\?/, async (route) => {
+      const query = new URL(route.request().url()).search
+      const reply = await fetch(`${gateway.url}/admin/requests${query}`, {
+        headers: { authorization: `Bearer ${adminKey}` }
+      })
+      const json = await reply.json() as { readonly items: ReadonlyArray<{ readonly outcome: string }> }
+      const items = json.items.map((item) =>
+        item.outcome === "failed"
+          ? { ...item, error: code, target: "default/upstream-chat", account: "default/ada@example.com" }
+          : item
+      )
+      await route.fulfill({ json: { ...json, items } })
+    })
+    await goTo(page, "Requests")
+    const row = table().getByRole("row").filter({ has: page.locator(`.row-link[title="missing-2"]`) })
+    const isWhole = () =>
+      row.getByText(code).evaluate(({ clientWidth, scrollWidth }) => clientWidth > 100 && scrollWidth <= clientWidth)
+    const height = async () => (await row.boundingBox())!.height
+    await row.getByRole("link", { name: "ada@example.com" }).waitFor()
+    assert.isTrue(await isWhole())
+    assert.strictEqual(await height(), 32)
+
+    await link("missing-2").click()
+    await drawer().waitFor()
+    assert.isTrue(await isWhole())
+    assert.strictEqual(await height(), 32)
+    await drawer().getByRole("button", { name: "Close" }).click()
+
+    await page.setViewportSize({ width: 390, height: 900 })
+    await settled(page)
+    assert.isTrue(await isWhole())
+    assert.isBelow(await height(), 60)
+    await row.getByText("upstream-chat").or(row.getByText("no-such-model")).first().waitFor()
+    assert.deepStrictEqual(await findings(page), [])
+    await page.unrouteAll({ behavior: "ignoreErrors" })
+  })
+
   it("cuts no text without a sign: it ends with dots, or is cut in its middle, also of a request that waits", async () => {
     const leaving = new AbortController()
     const waiting = fetch(`${gateway.url}/v1/chat/completions`, {

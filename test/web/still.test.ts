@@ -4,7 +4,7 @@
 import { afterAll, assert, beforeEach, describe, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { controls, open, result, signIn, useBrowser, type Watched } from "./support.ts"
+import { adminOf, controls, open, openSignedIn, result, signIn, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 let gateway: RunningGateway | undefined
@@ -71,6 +71,27 @@ it("an offer to take something back stays under the pointer, on other pages and 
   await result(page).getByText("ada@example.com is enabled.").waitFor()
 })
 
+it("the accounts of a cause stay unfolded when one of two is well again", async () => {
+  gateway = await startGateway({
+    accounts: ["ada", "bob"].map((name) => ({ email: `${name}@example.com`, password: "p" }))
+  })
+  const admin = adminOf(() => gateway!)
+  const test = (identifier: string, message: string) =>
+    admin("/admin/accounts/test", { method: "POST", body: JSON.stringify({ identifier, message }) })
+  for (const name of ["ada", "bob"]) await test(`${name}@example.com`, "!fault suspended")
+  watched = await openSignedIn(browser(), gateway.url, "overview")
+  ;({ page } = watched)
+  const attention = page.getByRole("region", { name: "Needs attention" })
+  await attention.getByText("Which ones").click()
+  const named = attention.getByRole("group").getByRole("link")
+  await named.nth(1).waitFor()
+  await test("bob@example.com", "Hello")
+  await attention.getByRole("link", { name: "2 accounts" }).waitFor({ state: "detached" })
+  assert.deepStrictEqual(await named.allTextContents(), ["ada@example.com"])
+  await attention.getByText("Which ones").click()
+  await attention.getByText("Which ones").waitFor({ state: "detached" })
+})
+
 describe("while requests go on", () => {
   it("the values of a filter keep their order under the pointer, with their newest counts", async () => {
     await openAfterRequests("requests")
@@ -85,6 +106,56 @@ describe("while requests go on", () => {
     assert.deepStrictEqual(await values.allTextContents(), ["upstream-chat2", "upstream-reasoner3"])
     await page.getByRole("textbox", { name: "Model contains" }).hover()
     await values.first().filter({ hasText: "upstream-reasoner3" }).waitFor()
+  })
+
+  it("a filter stays while its values go from under its pop-up", async () => {
+    await openAfterRequests("requests")
+    let has = true
+    await page.route(/\/admin\/requests\/facets/, async (route) => {
+      const json = await adminOf(() => gateway!)("/admin/requests/facets")
+      const session = has ? [{ value: "session-1", name: null, count: 1 }] : []
+      await route.fulfill({ json: { ...json, facets: { ...json["facets"] as object, session } } })
+    })
+    await askMore()
+    await page.getByRole("table", { name: "Requests" }).getByRole("row").nth(5).waitFor()
+    await readAgain()
+    const chip = page.getByRole("button", { name: "Session", exact: true })
+    await chip.click()
+    const values = page.getByRole("group", { name: "Session", exact: true })
+    await values.getByRole("button", { name: "session-1" }).waitFor()
+    has = false
+    await askMore()
+    await page.getByRole("table", { name: "Requests" }).getByRole("row").nth(7).waitFor()
+    await readAgain()
+    await values.getByText("No value matches.").waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("heading", { level: 1 }).click()
+    await chip.waitFor({ state: "detached" })
+    await page.unrouteAll({ behavior: "ignoreErrors" })
+  })
+
+  it("a letter that is typed while a filter comes back stays", async () => {
+    await openAfterRequests("requests")
+    await page.getByRole("button", { name: "Model", exact: true }).click()
+    const typed = page.getByRole("textbox", { name: "Model contains" })
+    // A busy page takes up its address late.
+    await page.evaluate(`{
+      const hold = (event) => event.stopImmediatePropagation()
+      globalThis.letGo = () => {
+        removeEventListener("hashchange", hold, true)
+        dispatchEvent(new HashChangeEvent("hashchange"))
+      }
+      addEventListener("hashchange", hold, true)
+    }`)
+    await typed.pressSequentially("reas")
+    await page.clock.fastForward(300)
+    await page.waitForURL(/model=reas$/)
+    await typed.press("o")
+    await page.evaluate("letGo()")
+    await page.getByRole("button", { name: "Model: contains “reas”" }).waitFor()
+    assert.strictEqual(await typed.inputValue(), "reaso")
+    await page.clock.fastForward(300)
+    await page.getByRole("button", { name: "Model: contains “reaso”" }).waitFor()
   })
 
   it("the legend of usage keeps its order under the pointer, with its newest values", async () => {

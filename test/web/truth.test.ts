@@ -713,8 +713,8 @@ describe("the figures of the console", () => {
     await touched("Upstream", own, upstreamOf)
     await failures(recent.filter((done) => nameOf(done) === name))
     await shows("limits", region("Limits").locator(".hint").allTextContents.bind(region("Limits").locator(".hint")), [
-      `${own.filter(isKnown).length} of 1,000 requests per day`,
-      `${money(sumsOf(own).cost, currency)} of €50 per day`
+      `${own.filter(isKnown).length} of 1,000 requests/day`,
+      `${money(sumsOf(own).cost, currency)} of €50/day`
     ])
   })
 

@@ -40,6 +40,8 @@ describe("the console", () => {
     await row("ops").getByText("none yet").waitFor()
     await row("ops").getByRole("button", { name: "Test ops" }).click()
     await row("ops").getByText("HTTP 204").waitFor()
+    // The button has kept the focus while its test ran.
+    await row("ops").getByRole("button", { name: "Test ops" }).and(page.locator(":focus")).waitFor()
     assert.isTrue(isSignedBy(secret, receiver.received[0]!))
     await row("ops").getByRole("button", { name: "Edit ops" }).click()
     await field("Events").fill("budget.*\nquota.low")

@@ -2,17 +2,15 @@
  * Forms of the configuration's entries, made from the gateway's description of their fields.
  */
 import * as Duration from "effect/Duration"
-import * as Option from "effect/Option"
-import * as AsyncResult from "effect/reactivity/AsyncResult"
 import type { ComponentChildren } from "preact"
-import { useEffect, useId, useMemo, useState } from "preact/hooks"
+import { useId, useMemo, useState } from "preact/hooks"
+import { Dialog } from "../parts/Dialog.tsx"
 import { Check } from "../parts/Form.tsx"
 import { number } from "../parts/format.ts"
-import { report } from "../state/actions.ts"
-import { causeText } from "../state/failure.ts"
+import { Loaded } from "../parts/Loaded.tsx"
 import { useTexts } from "../state/preferences.ts"
 import { readOf } from "../state/reads.ts"
-import { useAtom } from "../state/registry.ts"
+import { useValue } from "../state/registry.ts"
 import { described, FieldInput, severalLines, useRange, useRefusal, useWords } from "./FieldInput.tsx"
 import {
   changesOf,
@@ -35,15 +33,8 @@ export const fieldsAtom = readOf("admin-settings", "fields", {
   timeToLive: Duration.infinity
 })
 
-/** The fields of a kind of entries; `undefined` until they are known. Reports why they are not. */
-export const useFields = (kind: EntryKind): ReadonlyArray<FormField> | undefined => {
-  const result = useAtom(fieldsAtom)
-  const failure = AsyncResult.isFailure(result) && !result.waiting ? causeText(result.cause) : undefined
-  useEffect(() => {
-    if (failure !== undefined) report(failure, true)
-  }, [failure])
-  return Option.getOrUndefined(AsyncResult.value(result))?.entries[kind]
-}
+/** The fields of a kind of entries; `undefined` until they are known. */
+export const useFields = (kind: EntryKind): ReadonlyArray<FormField> | undefined => useValue(fieldsAtom)?.entries[kind]
 
 /** The form of an entry. */
 export interface EntryForm {
@@ -212,11 +203,24 @@ export const otherPaths = (fields: ReadonlyArray<FormField>, placed: ReadonlyArr
   fields.map(({ path }) => path)
     .filter((path) => !path.includes("[].") && !placed.some((each) => path === each || path.startsWith(`${each}.`)))
 
-/** Draws an editor once the fields of its entry are known. */
-export const WithFields = ({ children, of }: {
+/**
+ * Draws an editor once the fields of its entry are known. Until then a dialog of its `name` holds the place, so that it does not open over
+ * what was begun meanwhile; it says why they cannot be read.
+ */
+export const WithFields = ({ children, name, of, onClose }: {
   readonly of: EntryKind
+  readonly name: string
+  readonly onClose: () => void
   readonly children: (fields: ReadonlyArray<FormField>) => ComponentChildren
 }) => {
+  const { common } = useTexts()
   const fields = useFields(of)
-  return fields === undefined ? null : <>{children(fields)}</>
+  return fields !== undefined ? <>{children(fields)}</> : (
+    <Dialog name={name} onClose={onClose}>
+      <Loaded atom={fieldsAtom}>{() => null}</Loaded>
+      <div class="actions">
+        <button type="button" onClick={onClose}>{common.cancel}</button>
+      </div>
+    </Dialog>
+  )
 }

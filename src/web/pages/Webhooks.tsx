@@ -192,7 +192,11 @@ export const Webhooks = () => {
         )}
       </Loaded>
       {editing !== undefined && (
-        <WithFields of="webhooks">
+        <WithFields
+          of="webhooks"
+          name={editing.webhook === undefined ? t.add : common.actionOn(t.edit, editing.webhook.name)}
+          onClose={() => setEditing(undefined)}
+        >
           {(fields) => <Editor fields={fields} webhook={editing.webhook} onClose={() => setEditing(undefined)} />}
         </WithFields>
       )}

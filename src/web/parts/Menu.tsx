@@ -103,7 +103,7 @@ export const MenuHost = () => {
   )
 }
 
-/** The button of a row's menu. `of` names the row. When the row goes, its menu closes and the table takes the focus. */
+/** The button of a row's menu. `of` names the row. When the row goes, its menu closes; the table takes the focus that either had. */
 export const RowMenu = ({ disabled = false, items, of, text }: {
   readonly of: string
   /** The text of the button, in place of the sign of a row's menu. */
@@ -122,9 +122,13 @@ export const RowMenu = ({ disabled = false, items, of, text }: {
     const { current } = button
     const table = current?.closest<HTMLElement>(".table-box")
     return () => {
-      if (current === null || registry.get(buttonAtom) !== current) return
-      registry.set(buttonAtom, undefined)
-      document.getElementById(menuId)?.hidePopover()
+      if (current === null) return
+      const wasOpen = registry.get(buttonAtom) === current
+      if (!wasOpen && document.activeElement !== current) return
+      if (wasOpen) {
+        registry.set(buttonAtom, undefined)
+        document.getElementById(menuId)?.hidePopover()
+      }
       // What else goes with the row is known when the page is drawn.
       queueMicrotask(() => (table?.isConnected === true ? table : document.querySelector("h1"))?.focus())
     }

@@ -6,7 +6,7 @@ import { useContext, useEffect, useState } from "preact/hooks"
 import { useTexts } from "../state/preferences.ts"
 import { choose, useQuery } from "../state/route.ts"
 import { Select } from "./Form.tsx"
-import { type Layout, LayoutContext, useLayout } from "./layout.ts"
+import { type Layout, useLayout } from "./layout.ts"
 import { ReadContext, type Still, useStill } from "./still.ts"
 
 export interface Column {
@@ -145,7 +145,7 @@ export const Row = ({ cells, class: kind = "", onOpen }: {
       ? []
       : [
         <span key={column.name}>
-          <span class="hint">{column.name}</span> <span>{cells[index]}</span>
+          <span class={column.hidden === true ? "sr-only" : "hint"}>{column.name}</span> <span>{cells[index]}</span>
         </span>
       ]
   )
@@ -154,7 +154,9 @@ export const Row = ({ cells, class: kind = "", onOpen }: {
       {layout === "cards"
         ? (
           <div class="first-line">
-            {columns.map(({ name: each, rank }, index) => rank === 1 && <div key={each}>{cells[index]}</div>)}
+            {columns.map(({ name: each, rank }, index) =>
+              rank === 1 && !isEmpty(cells[index]) && <div key={each}>{cells[index]}</div>
+            )}
           </div>
         )
         : cells[named]}
@@ -245,8 +247,8 @@ export const Table = (
   const { shown } = own
   const { changes, ref, take } = still ?? own
   const all = given.map((each): Column => typeof each === "string" ? { name: each } : each)
-  const [ofPart, ofWindow] = [useContext(LayoutContext), useLayout()]
-  const layout = all.some(({ rank }) => rank !== undefined) ? ofPart ?? ofWindow : "wide"
+  const ofWindow = useLayout()
+  const layout = all.some(({ rank }) => rank !== undefined) ? ofWindow : "wide"
   const columns = all.filter((column, index) => isShown(column, index, all, layout))
   const order = useOrder(all.flatMap(({ sort }) => sort ?? [])) ?? ownOrder
   const hasHeads = layout !== "cards" || all.some(({ content, sort }) => content !== undefined || sort !== undefined)
@@ -335,7 +337,7 @@ export const Meter = ({ isShare = false, limit, text, used }: {
   )
 }
 
-/** A button of a row. Its name for screen readers is `text` followed by the name of the row, unless `name` is given. */
+/** A button of a row. Its name for screen readers is `text` followed by the name of the row, unless `name` is given. A disabled one keeps the focus. */
 export const RowButton = ({ danger = false, disabled = false, name, of, onClick, text }: {
   readonly text: string
   readonly of: string
@@ -350,8 +352,8 @@ export const RowButton = ({ danger = false, disabled = false, name, of, onClick,
       type="button"
       class={`quiet ${danger ? "danger" : ""}`}
       aria-label={name ?? t.actionOn(text, of)}
-      disabled={disabled}
-      onClick={onClick}
+      aria-disabled={disabled}
+      onClick={disabled ? undefined : onClick}
     >
       {text}
     </button>

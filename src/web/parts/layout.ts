@@ -1,7 +1,6 @@
 /**
  * How much room the window has.
  */
-import { createContext } from "preact"
 import { useEffect, useState } from "preact/hooks"
 
 /** Whether a media query holds. */
@@ -19,9 +18,6 @@ export const useMedia = (query: string): boolean => {
 
 /** `wide`: every column. `lines`: columns of rank 3 stand below the name. `cards`: a row is a card of two lines. */
 export type Layout = "wide" | "lines" | "cards"
-
-/** The layout of the lists in a part of the page that is narrower than the window lets expect; `undefined` elsewhere. */
-export const LayoutContext = createContext<Layout | undefined>(undefined)
 
 /** The layout of lists in the window. */
 export const useLayout = (): Layout => {

@@ -3,6 +3,7 @@
  */
 import { duration } from "../parts/format.ts"
 import { Section } from "../parts/Heading.tsx"
+import { useSelectable } from "../parts/still.ts"
 import { LongTable, numbers } from "../parts/Table.tsx"
 import { copyText } from "../state/actions.ts"
 import { useTexts } from "../state/preferences.ts"
@@ -52,11 +53,14 @@ export const RawFrames = ({ rounds }: { readonly rounds: ReadonlyArray<Round> })
   )
 }
 
-export const Reasoning = ({ text }: { readonly text: string }) => (
-  <Section name={useTexts().playground.reasoning}>
-    <pre class="card body">{text}</pre>
-  </Section>
-)
+export const Reasoning = ({ text }: { readonly text: string }) => {
+  const { ref, shown } = useSelectable<string, HTMLPreElement>(text)
+  return (
+    <Section name={useTexts().playground.reasoning}>
+      <pre class="card body" ref={ref}>{shown}</pre>
+    </Section>
+  )
+}
 
 const CodeBlock = ({ code, name }: { readonly name: string; readonly code: string }) => {
   const t = useTexts().common

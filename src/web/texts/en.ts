@@ -1151,7 +1151,7 @@ export const en = {
     empty: "There are no models.",
     noneFound: "No model matches.",
     total: (n: number) => count(n, "row", "rows"),
-    unused: "Prices of no known model",
+    unused: "Prices that no model uses",
     moreUnused: (n: number) => `${count(n, "more price", "more prices")} not shown.`,
     hint: "Decimal numbers with at most 9 decimals. Empty fields are left out.",
     dated: "This entry has prices by their dates. The configuration file changes them.",
@@ -1269,6 +1269,21 @@ export const en = {
     enabledNow: (name: string) => `${name} is enabled.`,
     changed: (name: string) => `${name} was changed.`,
     everyModel: "All models",
+    searchModels: "Search models",
+    withoutChoice: "Without a choice, all models.",
+    chosenModels: (n: number) => `${count(n, "model", "models")} chosen.`,
+    otherNames: "Other names",
+    neverEnds: "Never",
+    endsIn: (days: number) => `In ${days} days`,
+    endsAt: "At a time",
+    addLimit: "Add a limit",
+    atMost: "At most",
+    then: "then",
+    refuse: "refuse",
+    useModel: (model: string) => `use ${model}`,
+    strictly: "Count ahead what requests may use",
+    countedOf: (name: string) => `What is limited: ${name}`,
+    timeOf: (name: string) => `Time of the limit: ${name}`,
     limits: "Limits",
     noLimits: "No limits",
     kindOf: (kind: string) => limitKinds[kind] ?? kind,
@@ -1276,9 +1291,7 @@ export const en = {
     limitOf: (kind: string, window: string) => `${limitKinds[kind] ?? kind}, ${window}`,
     /** Of money, the amounts have their currency. */
     used: ({ kind, window }: UsedLimit, used: string, limit: string) =>
-      `${used} of ${limit}${kind === "cost" ? "" : ` ${(limitKinds[kind] ?? kind).toLowerCase()}`} ${
-        keyWindows[window] ?? window
-      }`,
+      `${used} of ${limit}${kind === "cost" ? "" : ` ${(limitKinds[kind] ?? kind).toLowerCase()}`}/${window}`,
     rulesOf: (window: string, isStrict: boolean, fallback: string | null) =>
       `${keyWindows[window] ?? window}: ${
         [...isStrict ? ["strict"] : [], ...fallback === null ? [] : [`then ${fallback}`]].join(", ")
@@ -1288,7 +1301,7 @@ export const en = {
     all: "All",
     search: "Search keys",
     allKeys: "All keys",
-    moreLimits: (n: number) => `${count(n, "more limit", "more limits")} on the key's page`,
+    moreLimits: (n: number) => count(n, "more limit", "more limits"),
     modelsOf: "Models",
     noneFound: "No key matches.",
     generated: "Generated at startup. It becomes invalid when a key is added.",
@@ -1297,7 +1310,7 @@ export const en = {
     neverUsed: "It has not been used.",
     created: "Created",
     inFlight: "Running",
-    today: "Today",
+    today: "Requests today",
     costToday: (currency: string) => `Today, ${currency}`,
     idOf: (id: string) => `Id ${id}`,
     ofMost: (n: string, of: string) => `${n} of ${of}`,

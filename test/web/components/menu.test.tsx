@@ -109,4 +109,13 @@ describe("the menu of a row", () => {
     await expect.element(item("Disable")).not.toBeInTheDocument()
     await expect.element(page.getByRole("heading", { name: "Keys" })).toHaveFocus()
   })
+
+  it("gives the focus of its button to the table when its row is gone", async () => {
+    draw(<List names={["ada"]} />)
+    await button("ada").click()
+    await item("Disable").click()
+    await expect.element(button("ada")).toHaveFocus()
+    draw(<List names={["bob"]} part={2} />)
+    await expect.element(page.getByRole("group", { name: "Keys" })).toHaveFocus()
+  })
 })

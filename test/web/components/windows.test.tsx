@@ -75,8 +75,8 @@ describe("the windows of an account in the console", () => {
     } as const
     draw(<Windows {...given} quota={[window({})]} budgets={[budget]} />)
     assert.deepStrictEqual(meters().map(([text]) => text), [
-      "900 of 1,000 tokens per day, resets 2 Jan 00:00",
-      "$41.20 of $50 per day, resets 2 Jan 00:00",
+      "900 of 1,000 tokens/day, resets 2 Jan 00:00",
+      "$41.20 of $50/day, resets 2 Jan 00:00",
       "5h 50 %, resets 2 Jan 14:32"
     ])
   })

@@ -179,8 +179,8 @@ const Fields = ({ currency, fields, form, isNew = false }: {
   )
 }
 
-const KeyEditor = ({ fields, item, onClose }: Editing & { readonly item: KeyItem }) => {
-  const { common, keys: t, settings } = useTexts()
+const KeyEditor = ({ fields, item, name, onClose }: Editing & { readonly item: KeyItem; readonly name: string }) => {
+  const { keys: t, settings } = useTexts()
   const currency = useCurrency()
   const { changes, form } = useKeyForm(fields, item)
   const save = async () => {
@@ -193,15 +193,21 @@ const KeyEditor = ({ fields, item, onClose }: Editing & { readonly item: KeyItem
     })
   }
   return (
-    <FormDialog wide name={common.actionOn(t.edit, item.name ?? item.preview)} onClose={onClose} onSave={save}>
+    <FormDialog wide name={name} onClose={onClose} onSave={save}>
       <Fields currency={currency} fields={fields} form={form} />
     </FormDialog>
   )
 }
 
-export const EditKey = (editing: Pick<Editing, "onClose"> & { readonly item: KeyItem }) => (
-  <WithFields of="keys">{(fields) => <KeyEditor {...editing} fields={fields} />}</WithFields>
-)
+export const EditKey = ({ item, onClose }: Pick<Editing, "onClose"> & { readonly item: KeyItem }) => {
+  const { common, keys: t } = useTexts()
+  const name = common.actionOn(t.edit, item.name ?? item.preview)
+  return (
+    <WithFields of="keys" name={name} onClose={onClose}>
+      {(fields) => <KeyEditor fields={fields} item={item} name={name} onClose={onClose} />}
+    </WithFields>
+  )
+}
 
 interface Made {
   readonly name: string
@@ -256,6 +262,8 @@ const KeyMaker = ({ fields, onClose }: Editing) => {
   )
 }
 
-export const NewKey = (editing: Pick<Editing, "onClose">) => (
-  <WithFields of="keys">{(fields) => <KeyMaker {...editing} fields={fields} />}</WithFields>
+export const NewKey = ({ onClose }: Pick<Editing, "onClose">) => (
+  <WithFields of="keys" name={useTexts().keys.newKey} onClose={onClose}>
+    {(fields) => <KeyMaker fields={fields} onClose={onClose} />}
+  </WithFields>
 )

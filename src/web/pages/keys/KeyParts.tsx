@@ -3,7 +3,7 @@
  */
 import { Badge } from "../../parts/Badge.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
-import { dateTime } from "../../parts/format.ts"
+import { date, dayOf, exactTime } from "../../parts/format.ts"
 import { Meter } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { usedText } from "../../parts/UsedText.ts"
@@ -28,7 +28,8 @@ export const requestsOf = (id: string, query: Readonly<Record<string, string>> =
 /** What happens at the limits of a window, beside that requests are refused. */
 const Rules = ({ of: { fallback, strict, window } }: { readonly of: KeyItem["limits"][number] }) => {
   const t = useTexts().keys
-  return strict || fallback !== null ? <p class="hint">{t.rulesOf(window, strict, fallback)}</p> : null
+  const text = t.rulesOf(window, strict, fallback)
+  return strict || fallback !== null ? <span class="hint rest" title={text}>{text}</span> : null
 }
 
 /** How much of the limit is used of which the largest share is used; the others are on the key's page. */
@@ -40,13 +41,11 @@ export const Tightest = ({ item }: { readonly item: KeyItem }) => {
   if (limit === undefined) return <span class="hint">{t.noLimits}</span>
   const rules = item.limits.find(({ window }) => window === limit.window)
   return (
-    <>
-      <div class="line">
-        <Meter used={Number(limit.used)} limit={Number(limit.limit)} text={usedText(limit, t, currency)} />
-        {others > 0 && <a class="hint" href={linkTo("keys", item.id)} title={t.moreLimits(others)}>+{others}</a>}
-      </div>
+    <div class="line">
+      <Meter used={Number(limit.used)} limit={Number(limit.limit)} text={usedText(limit, t, currency)} />
+      {others > 0 && <a class="hint" href={linkTo("keys", item.id)}>{t.moreLimits(others)}</a>}
       {rules !== undefined && <Rules of={rules} />}
-    </>
+    </div>
   )
 }
 
@@ -71,16 +70,26 @@ export const Used = ({ item }: { readonly item: KeyItem }) => {
   )
 }
 
+/** Days from today on within which the year of a day is plain. */
+const plainDays = 300
+
+/** The day on which a key ends. */
+const endOf = (at: number): string => Math.abs(at - Date.now()) < plainDays * 24 * 3_600_000 ? dayOf(at) : date(at)
+
 /** The state of a key, and until when it is valid. */
 export const KeyState = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
   return (
-    <>
+    <div class="line">
       <Badge {...signs[item.state]} text={t.states[item.state]} />
-      {item.generated === true && <p class="hint">{t.generated}</p>}
-      {item.expires_at !== null && <p class="hint">{t.until(dateTime(Date.parse(item.expires_at)))}</p>}
-      {item.class === "background" && <p class="hint">{t.background}</p>}
-    </>
+      {item.expires_at !== null && (
+        <span class="hint" title={exactTime(Date.parse(item.expires_at))}>
+          {t.until(endOf(Date.parse(item.expires_at)))}
+        </span>
+      )}
+      {item.class === "background" && <span class="hint">{t.background}</span>}
+      {item.generated === true && <span class="hint rest" title={t.generated}>{t.generated}</span>}
+    </div>
   )
 }
 

@@ -7,6 +7,7 @@ import { Empty } from "../../parts/Empty.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
+import { useLayout } from "../../parts/layout.ts"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Pager, Row, Table, useOrder } from "../../parts/Table.tsx"
@@ -55,22 +56,19 @@ const KeyRow = ({ currency, item, onAction, value }: {
   const { id, preview, usage } = item
   const name = item.name ?? preview
   const isUnknown = value === undefined
+  const code = (
+    <code class={item.name === null ? "" : "hint"} title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>
+  )
   return (
     <Row
       cells={[
         <div class="line">
-          {item.name !== null && <a href={linkTo("keys", id)}>{item.name}</a>}
-          {item.name === null
-            ? (
-              <a href={linkTo("keys", id)}>
-                <code title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>
-              </a>
-            )
-            : <code class="hint" title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>}
+          <a href={linkTo("keys", id)}>{item.name ?? code}</a>
           {item.label !== null && (
             <a class="hint" href={linkTo("usage", undefined, { label: item.label })}>{item.label}</a>
           )}
-          {item.note !== null && <span class="hint rest" title={item.note}>{item.note}</span>}
+          {item.note !== null && !shown && <span class="hint rest" title={item.note}>{item.note}</span>}
+          {item.name !== null && code}
         </div>,
         <KeyState item={item} />,
         <Tightest item={item} />,
@@ -118,6 +116,7 @@ const KeyList = () => {
   // The list contains ids in place of keys. The two replies may be from before and after a change, so their order may differ.
   const keys = useAcceptedKeys() ?? noKeys
   const currency = useCurrency()
+  const layout = useLayout()
   // So that a dialog opens immediately.
   useFields("keys")
   const order = useOrder(sorts)
@@ -165,15 +164,21 @@ const KeyList = () => {
                 name={common.pages.keys}
                 columns={[
                   { name: t.key, rank: 1, sort: "name", class: "text" },
-                  { name: t.state, rank: 1, sort: "state", width: "10.5rem" },
-                  { name: t.limits, rank: 2, sort: "limit_share", first: "desc", width: "17rem" },
-                  { name: t.inFlight, rank: 3, sort: "in_flight", number: true, width: "5.5rem" },
+                  { name: t.state, rank: 1, sort: "state", width: "10.4rem" },
+                  {
+                    name: t.limits,
+                    rank: 2,
+                    sort: "limit_share",
+                    first: "desc",
+                    width: layout === "wide" ? "22rem" : "19.4rem"
+                  },
+                  { name: t.inFlight, rank: 3, sort: "in_flight", number: true, width: "5.2rem" },
                   {
                     name: t.today,
                     rank: currency === undefined ? 2 : 3,
                     sort: "requests_today",
                     number: true,
-                    width: "5.5rem"
+                    width: "8.4rem"
                   },
                   ...(currency === undefined
                     ? []
@@ -183,11 +188,11 @@ const KeyList = () => {
                         rank: 2,
                         sort: "cost_today",
                         number: true,
-                        width: "7rem"
+                        width: "6.6rem"
                       } as const
                     ]),
-                  { name: t.lastUsed, rank: 3, sort: "last_used_at", first: "desc", width: "8rem", class: "nowrap" },
-                  { name: t.actions, hidden: true, width: "4rem", class: "tools" }
+                  { name: t.lastUsed, rank: 3, sort: "last_used_at", first: "desc", width: "6.6rem", class: "nowrap" },
+                  { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
                 ]}
                 rows={items.length}
                 empty={isFiltered

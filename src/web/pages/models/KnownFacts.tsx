@@ -36,9 +36,9 @@ const FactCell = ({ fact, isNumber }: { readonly fact: Fact | undefined; readonl
     ? number(value)
     : value
   return (
-    <td class={isNumber ? "number" : "text"}>
+    <td class={isNumber ? "number" : "text"} title={t.sources[source]}>
       {text}
-      <p class="hint">{t.sources[source]}</p>
+      {source !== "known" && <p class="hint">{t.sources[source]}</p>}
     </td>
   )
 }

@@ -5,6 +5,7 @@ import { useMemo, useState } from "preact/hooks"
 import { fieldsAtom } from "../../forms/Entry.tsx"
 import { Badge } from "../../parts/Badge.tsx"
 import { Card } from "../../parts/Card.tsx"
+import { GoneContext } from "../../parts/Dialog.tsx"
 import { Facts } from "../../parts/Facts.tsx"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
@@ -107,8 +108,8 @@ export const ModelPage = ({ id }: { readonly id: string }) => {
             {({ entries: { prices: units } }) => (
               <Loaded atom={pricesAtom}>
                 {({ prices, targets }) => (
-                  // A price has a name of its own: one that is edited stays when the model is gone.
-                  <>
+                  // A price that is edited stays when the model is gone, and says so.
+                  <GoneContext.Provider value={model === undefined}>
                     {model === undefined
                       ? <Gone page="models" />
                       : (
@@ -128,7 +129,7 @@ export const ModelPage = ({ id }: { readonly id: string }) => {
                         onClose={() => setEditing(undefined)}
                       />
                     )}
-                  </>
+                  </GoneContext.Provider>
                 )}
               </Loaded>
             )}

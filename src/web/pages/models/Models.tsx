@@ -25,10 +25,11 @@ import {
   type Editing,
   EditPrice,
   type Model,
-  PriceLines,
+  priceColumns,
   requestsOf,
   type Units,
-  usePriceActions
+  usePriceActions,
+  usePriceCells
 } from "./Price.tsx"
 import { bareOf, isDated, type Price, type PricedTarget, type Prices, pricesAtom, unusedNames } from "./prices.ts"
 
@@ -75,7 +76,7 @@ const ModelRow = ({ currency, entries, model, onEdit, targetOf }: {
   readonly targetOf: (model: Model, target: string) => PricedTarget | undefined
   readonly onEdit: (editing: Editing) => void
 }) => {
-  const { common, models: t } = useTexts()
+  const t = useTexts().models
   const { day, facts, hidden, id, kind, stands_for, targets } = model
   const priced = targets.flatMap((target) => targetOf(model, target) ?? [])
   const actions = usePriceActions(priced, onEdit)
@@ -97,13 +98,7 @@ const ModelRow = ({ currency, entries, model, onEdit, targetOf }: {
           {facts.display_name !== undefined && <p class="hint">{facts.display_name.value}</p>}
         </>,
         stands_for === null ? t.kinds[kind] : t.standsFor(t.kinds[kind], stands_for),
-        <>
-          {targets.slice(0, mostShown).map((target) => <code key={target} class="of-line">{target}</code>)}
-          {targets.length > mostShown && (
-            <p class="hint" title={targets.slice(mostShown).join("\n")}>{common.andMore(targets.length - mostShown)}</p>
-          )}
-        </>,
-        <PriceLines key="prices" model={model} entries={entries} priced={priced} most={mostShown} />,
+        ...usePriceCells(model, entries, (target) => targetOf(model, target), mostShown),
         day === null ? "–" : <a href={requestsOf(id)}>{number(day.requests)}</a>,
         day === null ? "–" : <Money amount={day.cost} currency={currency} inTable />,
         typeof day?.first_event_p95_ms === "number" ? <Took ms={day.first_event_p95_ms} /> : "–",
@@ -169,9 +164,16 @@ const ModelTable = ({ onEdit, prices, targets }: {
                 name={common.pages.models}
                 columns={[
                   { name: t.model, rank: 1, sort: "id", class: "text" },
-                  { name: t.kind, rank: 3, sort: "kind", width: "9rem", class: "text" },
-                  { name: t.target, rank: 3, width: "16rem", class: "text" },
-                  { name: currency === null ? t.price : t.priceIn(currency), rank: 2, sort: "input", width: "18rem" },
+                  { name: t.kind, rank: 3, sort: "kind", width: "8.4rem", class: "text" },
+                  { name: t.target, rank: 3, width: "20%" },
+                  ...priceColumns.map((name) => ({
+                    name: nameOf(t.fields, name),
+                    rank: name === "cached_input" ? 3 : 2,
+                    number: true,
+                    first: "asc",
+                    width: "7.8rem",
+                    ...name === "input" ? { sort: name } : {}
+                  } as const)),
                   { name: t.requests, rank: 2, sort: "requests", number: true, width: "6rem" },
                   {
                     name: currency === null ? t.cost : t.costIn(currency),

@@ -1,6 +1,7 @@
 /**
  * The prices of a model's targets, and the dialog that sets one.
  */
+import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { EntryFields, nameOf, useEntry } from "../../forms/Entry.tsx"
 import type { Entry, FormField } from "../../forms/fields.ts"
@@ -12,6 +13,7 @@ import { numbers, Table } from "../../parts/Table.tsx"
 import type { Reply } from "../../state/client.ts"
 import { useTexts } from "../../state/preferences.ts"
 import { linkTo } from "../../state/route.ts"
+import type { Texts } from "../../texts/en.ts"
 import { currentOf, nextOf } from "./dated.ts"
 import { bareOf, isDated, namesFor, type Price, type PricedTarget, type Prices, savePrice } from "./prices.ts"
 
@@ -121,7 +123,74 @@ const distinctPrices = (prices: ReadonlyArray<TargetPrice>): ReadonlyArray<Targe
   ...new Map(prices.map((price) => [price.entry ?? `${price.target} without`, price])).values()
 ]
 
-/** The prices of a million tokens and of a request, the entry that gave them, and the one that follows by its date. */
+/** What there is to say of a price: the entry that gave it, since when, and the one that follows by its date. */
+const notesOf = (price: TargetPrice, entries: Prices, t: Texts["models"]): ReadonlyArray<string> => {
+  const entry = price.entry === null ? undefined : entries[price.entry]
+  const next = entry !== undefined && isDated(entry) ? nextOf(entry, Date.now()) : undefined
+  const nextParts = shownFields.flatMap((field) =>
+    next?.[field] === undefined ? [] : [t.priceParts[field](String(next[field]))]
+  )
+  return [
+    ...price.entry !== null && price.entry !== price.target ? [t.priceOf(price.entry)] : [],
+    ...price.from === null ? [] : [t.since(date(Date.parse(price.from)))],
+    ...next === undefined ? [] : [t.nextPrice(date(Date.parse(next.from ?? "")), nextParts.join(" · "))]
+  ]
+}
+
+/** The columns of prices in the list. */
+export const priceColumns = ["input", "cached_input", "output"] as const
+
+/** The cells of a model's targets and their prices, a line for each target: the targets with what there is to say, then the columns of prices. */
+export const usePriceCells = (
+  { price_needed, prices, targets }: Model,
+  entries: Prices,
+  targetOf: (target: string) => PricedTarget | undefined,
+  most: number
+): ReadonlyArray<ComponentChildren> => {
+  const { common, models: t } = useTexts()
+  const shown = targets.slice(0, most).map((target) => ({
+    target,
+    price: prices.find((each) => each.target === target),
+    missing: bareOf(targetOf(target) ?? { missing: [] })
+  }))
+  const cell = (name: (typeof priceColumns)[number]) =>
+    shown.map(({ missing, price, target }) => {
+      const isNeeded = price_needed && price?.entry === null
+      return (
+        <div key={target} class="of-line">
+          {missing.some((unit) => unit === name)
+            ? (
+              <span title={isNeeded ? t.neededHint : undefined}>
+                <Badge sign="!" tone={isNeeded ? "bad" : "warn"} text={t.missing} />
+              </span>
+            )
+            : price?.[name] ?? "–"}
+        </div>
+      )
+    })
+  return [
+    <>
+      {shown.map(({ price, target }) => {
+        const notes = price === undefined ? "" : [
+          ...price.per_request === null ? [] : [t.priceParts.per_request(price.per_request)],
+          ...notesOf(price, entries, t)
+        ].join(" · ")
+        return (
+          <div key={target} class="of-line line">
+            <code>{target}</code>
+            {notes !== "" && <span class="hint rest" title={notes}>{notes}</span>}
+          </div>
+        )
+      })}
+      {targets.length > most && (
+        <p class="hint" title={targets.slice(most).join("\n")}>{common.andMore(targets.length - most)}</p>
+      )}
+    </>,
+    ...priceColumns.map(cell)
+  ]
+}
+
+/** The prices of a million tokens and of a request, and what there is to say of them. */
 const PriceLine = ({ entries, isNeeded, missing, price }: {
   readonly price: TargetPrice
   readonly entries: Prices
@@ -131,11 +200,6 @@ const PriceLine = ({ entries, isNeeded, missing, price }: {
 }) => {
   const t = useTexts().models
   const parts = shownFields.flatMap((field) => price[field] === null ? [] : [t.priceParts[field](price[field])])
-  const entry = price.entry === null ? undefined : entries[price.entry]
-  const next = entry !== undefined && isDated(entry) ? nextOf(entry, Date.now()) : undefined
-  const nextParts = shownFields.flatMap((field) =>
-    next?.[field] === undefined ? [] : [t.priceParts[field](String(next[field]))]
-  )
   return (
     <div>
       {parts.length > 0 && <span class="nowrap">{parts.join(" · ")}</span>} {missing.length > 0
@@ -151,10 +215,7 @@ const PriceLine = ({ entries, isNeeded, missing, price }: {
           </span>
         )
         : parts.length === 0 && "–"}
-      {price.entry !== null && price.entry !== price.target && <p class="hint">{t.priceOf(price.entry)}</p>}
-      {price.from !== null && <p class="hint">{t.since(date(Date.parse(price.from)))}</p>}
-      {next !== undefined && <p class="hint">{t.nextPrice(date(Date.parse(next.from ?? "")), nextParts.join(" · "))}
-      </p>}
+      {notesOf(price, entries, t).map((note) => <p key={note} class="hint">{note}</p>)}
     </div>
   )
 }

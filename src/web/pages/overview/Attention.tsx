@@ -2,6 +2,7 @@
  * What needs attention: upstreams and accounts that do not serve, keys near a limit, and the errors of the last hour.
  */
 import type { ComponentChildren } from "preact"
+import { useState } from "preact/hooks"
 import { AccountBadge, accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
 import { number, percent } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
@@ -79,11 +80,13 @@ const severityOf = (item: Parameters<typeof hasFailedTest>[0]): number =>
 /** The most accounts of a cause that are named. */
 const mostNamed = 20
 
-/** The accounts of a cause, which unfold. */
+/** The accounts of a cause, which unfold. A single one has its name in the row; what was unfolded stays. */
 const OfCause = ({ names }: { readonly names: ReadonlyArray<string> }) => {
   const { common, overview: t } = useTexts()
+  const [isOpen, setOpen] = useState(false)
+  if (names.length === 1 && !isOpen) return null
   return (
-    <details>
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{t.which}</summary>
       <ul>
         {names.slice(0, mostNamed).map((name) => (
@@ -121,9 +124,10 @@ const useAccountGroup = (): Group => {
     more: moreOf(all - count, linkTo("accounts", undefined, { state: worst })),
     rows: shown.map(({ accounts, id, nextAt }) => {
       const [{ at, item, name, state }] = accounts
+      const ofCause = <OfCause key="which" names={accounts.map((each) => each.name)} />
       if (accounts.length === 1) {
         return {
-          id: name,
+          id: `cause ${id}`,
           name,
           link: linkTo("accounts", name),
           what: (
@@ -135,6 +139,7 @@ const useAccountGroup = (): Group => {
                   {item.last_test.message !== null && ` · ${item.last_test.message}`}
                 </span>
               )}
+              {ofCause}
             </>
           )
         }
@@ -155,7 +160,7 @@ const useAccountGroup = (): Group => {
                 <BackIn seconds={(nextAt - at) / 1_000} receivedAt={at} />
               </span>
             )}
-            <OfCause names={accounts.map((each) => each.name)} />
+            {ofCause}
           </>
         )
       }

@@ -7,7 +7,7 @@ import { Empty } from "../../parts/Empty.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Icon } from "../../parts/Icon.tsx"
-import { LayoutContext, useLayout, useMedia } from "../../parts/layout.ts"
+import { useLayout, useMedia } from "../../parts/layout.ts"
 import { LoadFailure, Skeleton } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { isHeld } from "../../parts/still.ts"
@@ -21,7 +21,7 @@ import { useAtom } from "../../state/registry.ts"
 import { countRequests, listRequests, readHistogram } from "../../state/requests.ts"
 import { choose, go, linkTo, type Query, useQuery } from "../../state/route.ts"
 import { useShortcuts } from "../../state/shortcuts.ts"
-import { addedColumns, columnsOf, extraColumns, hasOtherDays, sorts } from "./columns.tsx"
+import { addedColumns, columnsOf, extraColumns, hasOtherDays, onlyUpstream, sorts } from "./columns.tsx"
 import { filterOf, narrowed } from "./filter.ts"
 import { Filters, narrow, TypedFilter } from "./Filters.tsx"
 import { Histogram, HistogramPlace } from "./Histogram.tsx"
@@ -269,7 +269,7 @@ const List = () => {
   useRowKeys(box, open, close)
   const isBeside = open !== undefined && hasRoom
   useEffect(() => {
-    // Beside the drawer rows are of another height.
+    // One that an address or a key opens may be out of sight.
     if (isBeside) {
       box.current?.querySelector(".row-link[aria-current]")?.closest("tr")?.scrollIntoView({ block: "nearest" })
     }
@@ -297,10 +297,17 @@ const List = () => {
   const currency = useCurrency()
   const added = addedColumns(query)
   const texts = useTexts()
-  const isWide = useLayout() === "wide" && !isBeside
+  const layout = useLayout()
   const columns = columnsOf(
     texts,
-    { currency, days: page !== undefined && hasOtherDays(page.items), isBeside, isWide, added },
+    {
+      currency,
+      days: page !== undefined && hasOtherDays(page.items),
+      isBeside,
+      layout,
+      only: onlyUpstream(page?.items ?? []),
+      added
+    },
     (item, content) => <RowLink item={item} isOpen={isOpenIn(query, item)}>{content}</RowLink>
   )
   const isCompact = query["density"] === "compact"
@@ -366,9 +373,7 @@ const List = () => {
               </div>
             )}
             {page !== undefined && (
-              <LayoutContext.Provider value={isBeside ? "lines" : undefined}>
-                <Rows columns={columns} page={page} query={query} busy={isOther} compact={isCompact} />
-              </LayoutContext.Provider>
+              <Rows columns={columns} page={page} query={query} busy={isOther} compact={isCompact} />
             )}
           </div>
           {page !== undefined && (page.kept > 0 || page.items.length > 0) && (

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact"
 import { Badge, outcomeSigns, RequestBadge } from "../../parts/Badge.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { countdown, date, number } from "../../parts/format.ts"
+import type { Layout } from "../../parts/layout.ts"
 import { Middle } from "../../parts/Name.tsx"
 import type { Column } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
@@ -87,7 +88,7 @@ const Model = ({ item: { model, native_model } }: { readonly item: RequestItem }
     )
 }
 
-/** The outcome: a sign for what went well, the error's code and the status for a failure. */
+/** The outcome: a sign for what went well, the error's whole code, and where there is room the status, for a failure. */
 const Outcome = ({ item }: { readonly item: RequestItem }) => {
   const t = useTexts().requests
   const { error, outcome, state, status } = item
@@ -116,14 +117,31 @@ const Outcome = ({ item }: { readonly item: RequestItem }) => {
   )
 }
 
-/** The target that answered, which leads to its upstream, and the account behind it. */
-const AnsweredBy = ({ item: { account, target } }: { readonly item: RequestItem }) =>
+/** The upstream of what answered; `undefined` while nothing has. */
+const upstreamOf = ({ target }: RequestItem): string | undefined => target?.split("/")[0]
+
+/** The one upstream that answered all of these requests; `undefined` when several did. */
+export const onlyUpstream = (items: ReadonlyArray<RequestItem>): string | undefined => {
+  const [first, ...others] = new Set(items.flatMap((item) => upstreamOf(item) ?? []))
+  return others.length === 0 ? first : undefined
+}
+
+/** The target that answered, which leads to its upstream, and the account behind it, without the name of the only upstream. */
+const AnsweredBy = ({ item: { account, target }, only }: {
+  readonly item: RequestItem
+  readonly only: string | undefined
+}) =>
   account === "" && target === undefined ? <>–</> : (
     <span class="answered-by">
       {target !== undefined && <Noun page="upstreams" of={target.split("/")[0]!} text={target} />}
       {account !== "" && (
         <span class={target === undefined ? "" : "hint"}>
-          <Noun page="accounts" of={account} />
+          <Noun
+            page="accounts"
+            of={account}
+            text={account.startsWith(`${only}/`) ? account.slice(`${only}/`.length) : account}
+            title={account}
+          />
         </span>
       )}
     </span>
@@ -155,11 +173,11 @@ export const sorts = ["started_at", "duration_ms", "first_event_ms", "cost", "to
 export interface Room {
   /** Some requests are of another day. */
   readonly days: boolean
-  /** A request is open beside the list, and has its cost. */
+  /** A request is open beside the list, which keeps what tells one row from another. */
   readonly isBeside: boolean
-  /** Every column stands in the rows. */
-  readonly isWide: boolean
+  readonly layout: Layout
   readonly currency: string | undefined
+  readonly only: string | undefined
   readonly added: ReadonlyArray<ExtraColumn>
 }
 
@@ -167,7 +185,7 @@ const took = (ms: number | null): ComponentChildren => ms === null ? "–" : <To
 
 export const columnsOf = (
   { requests: t }: Pick<Texts, "requests">,
-  { added, currency, days, isBeside, isWide }: Room,
+  { added, currency, days, isBeside, layout, only }: Room,
   link: (item: RequestItem, content: ComponentChildren) => ComponentChildren
 ): ReadonlyArray<ColumnOf> => {
   const extras: Readonly<Record<ExtraColumn, ColumnOf>> = {
@@ -199,37 +217,74 @@ export const columnsOf = (
       cell: ({ usage }) => usage === null ? "–" : <Count value={usage.prompt_tokens + usage.completion_tokens} />
     }
   }
+  const time: ColumnOf = {
+    name: t.time,
+    rank: 1,
+    sort: "started_at",
+    first: "desc",
+    width: days ? "10.2rem" : "5.7rem",
+    cell: (item) => link(item, <When at={item.started_at} />)
+  }
+  const outcome: ColumnOf = {
+    name: t.outcome,
+    rank: 1,
+    width: isBeside ? "30%" : layout === "wide" ? "16.6rem" : "14.4rem",
+    cell: (item) => <Outcome item={item} />
+  }
+  // In a wide row their widths are fixed; elsewhere they share what is left.
+  const widthOf = (width: string) => layout === "wide" && !isBeside ? { width } : {}
+  const model: ColumnOf = { name: t.model, rank: 2, ...widthOf("10.8rem"), cell: (item) => <Model item={item} /> }
+  const key: ColumnOf = { name: t.key, rank: 2, ...widthOf("12.6rem"), cell: (item) => <Key item={item} /> }
+  const first: ColumnOf = {
+    name: t.first,
+    rank: 3,
+    number: true,
+    sort: "first_event_ms",
+    width: "4.9rem",
+    cell: ({ first_event_ms }) => took(first_event_ms)
+  }
+  const duration: ColumnOf = {
+    name: t.duration,
+    rank: 2,
+    number: true,
+    sort: "duration_ms",
+    width: "5.4rem",
+    cell: ({ duration_ms, outcome, started_at }) =>
+      duration_ms === null && outcome === "open" ? <Running since={started_at} /> : took(duration_ms)
+  }
+  const cost: ReadonlyArray<ColumnOf> = currency === undefined ? [] : [{
+    name: t.costIn(currency),
+    rank: 2,
+    number: true,
+    sort: "cost",
+    width: "7.2rem",
+    cell: ({ cost }) => cost === null ? "–" : <Money amount={cost} currency={currency} inTable />
+  }]
+  const more = added.map((name) => extras[name])
+  if (isBeside) return [time, outcome, model, key, duration]
+  if (layout === "cards") {
+    return [
+      time,
+      outcome,
+      { ...duration, rank: 1 },
+      ...cost.map((each) => ({ ...each, rank: 1 } as const)),
+      // What they are is plain without their names.
+      { ...model, hidden: true },
+      { ...key, hidden: true },
+      // To sort by.
+      { ...first, cell: () => null },
+      ...more
+    ]
+  }
   return [
-    {
-      name: t.time,
-      rank: 1,
-      sort: "started_at",
-      first: "desc",
-      width: days ? "10.2rem" : "5.7rem",
-      cell: (item) => link(item, <When at={item.started_at} />)
-    },
-    { name: t.outcome, rank: 1, width: "11.5rem", cell: (item) => <Outcome item={item} /> },
-    { name: t.model, rank: 2, ...isWide ? { width: "11.2rem" } : {}, cell: (item) => <Model item={item} /> },
-    { name: t.key, rank: 2, ...isWide ? { width: "12.6rem" } : {}, cell: (item) => <Key item={item} /> },
-    { name: t.answeredBy, rank: 3, cell: (item) => <AnsweredBy item={item} /> },
-    ...added.map((name) => extras[name]),
-    {
-      name: t.first,
-      rank: 3,
-      number: true,
-      sort: "first_event_ms",
-      width: "4.9rem",
-      cell: ({ first_event_ms }) => took(first_event_ms)
-    },
-    {
-      name: t.duration,
-      rank: 2,
-      number: true,
-      sort: "duration_ms",
-      width: "5.4rem",
-      cell: ({ duration_ms, outcome, started_at }) =>
-        duration_ms === null && outcome === "open" ? <Running since={started_at} /> : took(duration_ms)
-    },
+    time,
+    outcome,
+    model,
+    key,
+    { name: t.answeredBy, rank: 3, cell: (item) => <AnsweredBy item={item} only={only} /> },
+    ...more,
+    first,
+    duration,
     {
       name: t.in,
       rank: 3,
@@ -244,16 +299,7 @@ export const columnsOf = (
       width: "4.2rem",
       cell: ({ usage }) => usage === null ? "–" : <Count value={usage.completion_tokens} />
     },
-    ...currency === undefined || isBeside ? [] : [
-      {
-        name: t.costIn(currency),
-        rank: 2,
-        number: true,
-        sort: "cost",
-        width: "7.2rem",
-        cell: ({ cost }: RequestItem) => cost === null ? "–" : <Money amount={cost} currency={currency} inTable />
-      } as const
-    ]
+    ...cost
   ]
 }
 

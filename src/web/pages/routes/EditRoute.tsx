@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import { useMemo, useRef, useState } from "preact/hooks"
-import { EntryField, EntryFields, otherPaths, useEntry } from "../../forms/Entry.tsx"
+import { EntryField, EntryFields, otherPaths, useEntry, WithFields } from "../../forms/Entry.tsx"
 import type { FormField } from "../../forms/fields.ts"
 import { FormDialog } from "../../parts/Dialog.tsx"
 import { Failure, Field, TextField } from "../../parts/Form.tsx"
@@ -55,16 +55,20 @@ const spreads = ["even", "weighted"] as const
 /** The fields side by side, the first ones first. */
 const row = ["spread", "wait", "sticky"]
 
-export const EditRoute = ({ fields, name, onClose, route: before, upstreams }: {
-  readonly fields: ReadonlyArray<FormField>
+interface Editing {
   /** The route that is changed; absent to add one. */
   readonly name?: string
   /** The route as it was shown; of a new route its first targets. */
   readonly route: Route
   readonly upstreams: ReadonlyArray<UpstreamItem>
   readonly onClose: () => void
+}
+
+const Editor = ({ fields, name, onClose, route: before, title: dialogName, upstreams }: Editing & {
+  readonly fields: ReadonlyArray<FormField>
+  readonly title: string
 }) => {
-  const { common, routes: t, settings } = useTexts()
+  const { routes: t, settings } = useTexts()
   const form = useEntry(useMemo(() => fields.filter(({ path }) => path !== "targets"), []), before)
   const [targets, setTargets] = useState(before.targets)
   const [title, setTitle] = useState(
@@ -104,7 +108,7 @@ export const EditRoute = ({ fields, name, onClose, route: before, upstreams }: {
     return refused
   }
   return (
-    <FormDialog name={name === undefined ? t.add : common.actionOn(t.edit, name)} onClose={onClose} onSave={save} wide>
+    <FormDialog name={dialogName} onClose={onClose} onSave={save} wide>
       {name === undefined && (
         <TextField
           label={t.name}
@@ -123,14 +127,10 @@ export const EditRoute = ({ fields, name, onClose, route: before, upstreams }: {
             <>
               <TargetList
                 now={now}
-                onTargets={(next) =>
-                  change(next.map((text) => targets[texts.indexOf(text)] ?? text))}
+                onTargets={(next) => change(next.map((text) => targets[texts.indexOf(text)] ?? text))}
                 onWeight={(text, weight) =>
-                  change(targets.map((target) =>
-                    targetText(target) === text ? weighted(target, weight) : target
-                  ))}
-                onEmptied={() =>
-                  adding.current?.focus()}
+                  change(targets.map((target) => targetText(target) === text ? weighted(target, weight) : target))}
+                onEmptied={() => adding.current?.focus()}
               />
               <Verdict now={now} wait={seconds} />
             </>
@@ -170,5 +170,15 @@ export const EditRoute = ({ fields, name, onClose, route: before, upstreams }: {
       />
       <EntryField form={form} names={t.fields} path="also_on" />
     </FormDialog>
+  )
+}
+
+export const EditRoute = (editing: Editing) => {
+  const { common, routes: t } = useTexts()
+  const title = editing.name === undefined ? t.add : common.actionOn(t.edit, editing.name)
+  return (
+    <WithFields of="routes" name={title} onClose={editing.onClose}>
+      {(fields) => <Editor {...editing} fields={fields} title={title} />}
+    </WithFields>
   )
 }

@@ -252,10 +252,9 @@ export const Routes = () => {
                 </div>
               )}
             </Loaded>
-            {fields !== undefined && open !== undefined && (open.name === "add" || open.name === "edit") && (
+            {open !== undefined && (open.name === "add" || open.name === "edit") && (
               <EditRoute
                 {...open.name === "edit" ? { name: open.of } : {}}
-                fields={fields}
                 route={open.route}
                 upstreams={upstreams}
                 onClose={close}

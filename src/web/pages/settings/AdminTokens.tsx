@@ -74,7 +74,9 @@ const TokenMaker = ({ fields, onClose }: {
 }
 
 const NewToken = ({ onClose }: { readonly onClose: () => void }) => (
-  <WithFields of="tokens">{(fields) => <TokenMaker fields={fields} onClose={onClose} />}</WithFields>
+  <WithFields of="tokens" name={useTexts().tokens.newToken} onClose={onClose}>
+    {(fields) => <TokenMaker fields={fields} onClose={onClose} />}
+  </WithFields>
 )
 
 export const AdminTokens = () => {

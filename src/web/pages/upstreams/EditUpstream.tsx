@@ -137,7 +137,10 @@ interface Editing {
 
 const noEntry: Entry = {}
 
-const Editor = ({ fields, item, onClose }: Editing & { readonly fields: ReadonlyArray<FormField> }) => {
+const Editor = ({ fields, item, name, onClose }: Editing & {
+  readonly fields: ReadonlyArray<FormField>
+  readonly name: string
+}) => {
   const { common, settings, upstreams: t } = useTexts()
   const form = useEntry(
     useMemo(() => fields.map((field) => ({ ...field, ...codecs[field.path] && { codec: codecs[field.path] } })), []),
@@ -215,7 +218,7 @@ const Editor = ({ fields, item, onClose }: Editing & { readonly fields: Readonly
     if (outcome !== undefined && outcome.result !== "passed") setOutcome(undefined)
   }
   return (
-    <Dialog name={item === undefined ? t.add : common.actionOn(t.edit, item.name)} onClose={onClose} wide>
+    <Dialog name={name} onClose={onClose} wide>
       <Form onSubmit={submit}>
         {(busy) => (
           <>
@@ -299,6 +302,12 @@ const Editor = ({ fields, item, onClose }: Editing & { readonly fields: Readonly
   )
 }
 
-export const EditUpstream = (editing: Editing) => (
-  <WithFields of="upstreams">{(fields) => <Editor {...editing} fields={fields} />}</WithFields>
-)
+export const EditUpstream = (editing: Editing) => {
+  const { common, upstreams: t } = useTexts()
+  const name = editing.item === undefined ? t.add : common.actionOn(t.edit, editing.item.name)
+  return (
+    <WithFields of="upstreams" name={name} onClose={editing.onClose}>
+      {(fields) => <Editor {...editing} fields={fields} name={name} />}
+    </WithFields>
+  )
+}
