@@ -78,8 +78,8 @@ for _, one in ipairs(tickets) do
   end
 end
 -- The node may have missed messages: it stays responsible for probes of accounts until it reports their outcome.
-for _, p in ipairs(pools) do
-  for _, account in ipairs(assigned(p, 'trying', me)) do notify(me, 'due ' .. account) end
+for _, account in ipairs(call('SMEMBERS', K .. 'tasks:' .. me)) do
+  if account_of(account).trying == me then notify(me, 'due ' .. account) end
 end
 serve()
 finish()

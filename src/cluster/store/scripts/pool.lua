@@ -158,8 +158,6 @@ local function state_of(account)
   return a.state, till
 end
 
-local function used(p, account) return tonumber(call('HGET', p.k .. 'use', account)) or 0 end
-
 local function in_rotation(p)
   return call('SCARD', p.k .. 'roster') - p.disabled - call('ZCARD', p.k .. 'cool') - call('ZCARD', p.k .. 'untried')
 end
@@ -246,9 +244,9 @@ end
 -- Updates the index entries of an account and of the lines for it.
 local function place(p, account)
   local a = account_of(account)
-  if a.member and not a.disabled and state_of(account) == 'ready' and used(p, account) < p.per then
+  if a.member and not a.disabled and state_of(account) == 'ready' and a.use < p.per then
     local score = score_of(p, account)
-    if call('HEXISTS', p.k .. 'cleaning', account) == 1 then score = score + BEHIND_ALL end
+    if a.cleaning then score = score + BEHIND_ALL end
     if call('ZADD', p.k .. 'spare', score, account) == 1 then unblock(p, account) end
   else
     call('ZREM', p.k .. 'spare', account)
@@ -316,7 +314,7 @@ local function pick(p, want, preferred)
   if want.account then return is_free(want.account) and want.account or nil end
   if preferred and not want.avoids[preferred] and is_free(preferred) then return preferred end
   local due = p.choose == 'weighted' and first_spare(p, function(account)
-    return call('HEXISTS', p.k .. 'cleaning', account) == 0 and is_due(p, account) and is_wanted(account)
+    return not account_of(account).cleaning and is_due(p, account) and is_wanted(account)
   end)
   local best = due or first_spare(p, is_wanted)
   if best or #want.list == 0 or others_in_rotation(p, want) then return best end
@@ -421,7 +419,7 @@ end
 local function grant_of(p, node, ticket, account, fence, model)
   local a = account_of(account)
   return {
-    account, fence, a.epoch, a.token, int(call('HEXISTS', p.k .. 'cleaning', account)), revision, p.name, int(p.coolings),
+    account, fence, a.epoch, a.token, a.cleaning and '1' or '0', revision, p.name, int(p.coolings),
     p.probe == node .. '|' .. ticket and '1' or '0', account == '' and '' or quota_of(account), model
   }
 end
@@ -451,9 +449,9 @@ local function hold(p, node, ticket, account, fence, model)
     p.direct_in_use = p.direct_in_use + 1
     return
   end
-  call('HINCRBY', p.k .. 'use', account, 1)
   local a = changed_account(account)
-  a.last = math.max(a.last, fence)
+  a.use, a.last = a.use + 1, math.max(a.last, fence)
+  call('SADD', p.k .. 'used', account)
   place(p, account)
 end
 

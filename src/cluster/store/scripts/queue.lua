@@ -330,7 +330,7 @@ end
 local function set_state(p, account, state, till)
   local a = changed_account(account)
   a.state, a.till = state, till == INF and 'inf' or till
-  if till ~= INF then call('HDEL', p.k .. 'trying', account) end
+  if till ~= INF then a.trying = nil end
   arrange(p, account)
 end
 
@@ -434,7 +434,8 @@ local function due()
   for _, p in ipairs(pools) do
     for _, account in ipairs(call('ZRANGEBYSCORE', p.k .. 'untried', '-inf', now)) do
       set_state(p, account, 'out', INF)
-      call('HSET', p.k .. 'trying', account, me)
+      changed_account(account).trying = me
+      call('SADD', K .. 'tasks:' .. me, account)
       accounts[#accounts + 1] = account
     end
   end

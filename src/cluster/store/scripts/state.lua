@@ -88,6 +88,8 @@ local NEW_ACCOUNT = {
   -- Its state apart from its budgets, and until when (`inf` while it is tried); when its used-up budget ends; until when its upstream wants no
   -- request, if that is later than the end of its cooling.
   state = 'ready', till = 0, spent = 0, stated = 0,
+  -- Its leases. `cleaning` and `trying` are there while a node deletes its sessions or tries it; that node's `tasks:<node>` has its name.
+  use = 0,
   -- The last fault with how many there were in a row, and the numbers of the last one and of the token. A fault has its delays, `first` and
   -- `longest`; `unclean` is there if sessions are to be deleted.
   fault = '', faults = 0, epoch = '0', token = '0', tested = '',
