@@ -171,7 +171,7 @@ local function exact(number) return string.format('%.17g', number) end
 local function reset_of(account)
   local earliest
   for _, window in ipairs(windows_of(account)) do
-    if window.model == '' and window.status ~= 'exhausted' then earliest = math.min(earliest or INF, window.resets) end
+    if not window.kind and window.status ~= 'exhausted' then earliest = math.min(earliest or INF, window.resets) end
   end
   return earliest
 end
@@ -254,14 +254,14 @@ local function place(p, account)
   for _, line in ipairs(call('SMEMBERS', p.k .. 'pins:' .. account)) do place_line(p, line) end
 end
 
--- The first account with a free slot for which `is_wanted` holds; nil without one.
-local function first_spare(p, is_wanted)
+-- The first account with a free slot that suits a request and for which `is_wanted` holds; nil without one.
+local function first_spare(p, want, is_wanted)
   local from = 0
   repeat
     local size = from + 1
     local some = call('ZRANGE', p.k .. 'spare', from, from + size - 1)
     for _, account in ipairs(some) do
-      if is_wanted(account) then return account end
+      if suits_at(p, account, want) == 0 and is_wanted(account) then return account end
     end
     from = from + size
   until #some < size
@@ -281,7 +281,7 @@ local function back_at(p, want)
     local back = in_rotation(p) > 0 and 0 or tonumber(call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')[2])
     return back and math.max(back, suits_at(p, '', want))
   end
-  if first_spare(p, function(account) return suits_at(p, account, want) == 0 end) then return 0 end
+  if first_spare(p, want, function() return true end) then return 0 end
   local back
   for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do
     local at = serves_at(p, account, want)
@@ -308,17 +308,16 @@ end
 -- The account that a request would get now: the preferred one if it is free.
 local function pick(p, want, preferred)
   if want.kind == 'D' then return nil end
-  local function suits(account) return suits_at(p, account, want) == 0 end
-  local function is_wanted(account) return not want.avoids[account] and suits(account) end
-  local function is_free(account) return call('ZSCORE', p.k .. 'spare', account) and suits(account) end
+  local function is_free(account) return call('ZSCORE', p.k .. 'spare', account) and suits_at(p, account, want) == 0 end
   if want.account then return is_free(want.account) and want.account or nil end
   if preferred and not want.avoids[preferred] and is_free(preferred) then return preferred end
-  local due = p.choose == 'weighted' and first_spare(p, function(account)
+  local function is_wanted(account) return not want.avoids[account] end
+  local function is_due_and_wanted(account)
     return not account_of(account).cleaning and is_due(p, account) and is_wanted(account)
-  end)
-  local best = due or first_spare(p, is_wanted)
+  end
+  local best = p.choose == 'weighted' and first_spare(p, want, is_due_and_wanted) or first_spare(p, want, is_wanted)
   if best or #want.list == 0 or others_in_rotation(p, want) then return best end
-  return first_spare(p, suits)
+  return first_spare(p, want, function() return true end)
 end
 
 -- Of conversations that a request may belong to, the first that is warm: until when, and its pool and account.
