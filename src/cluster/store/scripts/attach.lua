@@ -64,8 +64,8 @@ call('HSET', node, 'sent', 0)
 local function put_back(ticket, number, waited, claim)
   local deadline = now + claim.patience
   numbered = math.max(numbered, number)
-  local able, reason, till = able_of(claim.targets, deadline)
-  if #able == 0 then return notify_refusal(me, ticket, reason or 'Unavailable', till) end
+  local able, refusal = able_of(claim.targets, deadline)
+  if #able == 0 then return notify_refusal(me, ticket, refusal or { reason = 'Unavailable' }) end
   join(ticket, claim, able, number, now - waited, deadline, claim.holds and #able > 1, true)
 end
 for _, one in ipairs(tickets) do

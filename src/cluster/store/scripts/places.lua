@@ -29,7 +29,7 @@ if record then
   if op == 'widen' then
     widen(record)
   elseif target and is_place(target) then
-    give_up(record, target, 'Unavailable')
+    give_up(record, target, { reason = 'Unavailable' })
   elseif target then
     target.state = 'gone'
     touch(record)

@@ -111,7 +111,7 @@ local function save_record(record)
   end
   call('HSET', place, record.ticket, cjson.encode({
     number = record.number, deadline = record.deadline, since = record.since, style = record.style, spread = record.spread,
-    preferred = record.preferred, holding = record.holding, targets = record.targets, lost = record.lost, lost_till = record.lost_till
+    preferred = record.preferred, holding = record.holding, targets = record.targets, lost = record.lost
   }))
 end
 
@@ -353,18 +353,18 @@ local function has_place(p, lease_request)
   return p.waiting < p.queue and (lease_request ~= 'D' or p.direct_waiting < math.floor(p.queue / 2))
 end
 
--- The reason why no account for a request is in rotation or recovers before the deadline; nil if there is one.
+-- The refusal of a request for which no account is in rotation or recovers before the deadline: the reason, and until when it is so if that
+-- is known. Nil if there is an account.
 local function hopeless(p, lease_request, deadline)
   local want = want_of(lease_request)
   local pinned = want.account and account_of(want.account)
-  if pinned and not (pinned.member and pinned.pool == p.name) then return 'Unknown' end
-  if not p.open then return 'Unavailable' end
+  if pinned and not (pinned.member and pinned.pool == p.name) then return { reason = 'Unknown' } end
+  if not p.open then return { reason = 'Unavailable' } end
   if want.kind == 'D' then return nil end
   local back = back_at(p, want)
-  if not back then return 'Unavailable' end
+  if not back then return { reason = 'Unavailable' } end
   back = math.max(back, p.spent)
-  if back > math.max(0, deadline) then return 'Cooling', back end
-  return nil
+  return back > math.max(0, deadline) and { reason = 'Cooling', till = back } or nil
 end
 
 -- Puts a waiter into its line, or takes it out.
