@@ -42,7 +42,7 @@ if op == 'pools' then
   local held = {}
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
     for _, lease in ipairs(call('HVALS', K .. 'leases:' .. node)) do
-      local name = string.match(lease, '(%S+) %S+$')
+      local name = cjson.decode(lease).pool
       held[name] = (held[name] or 0) + 1
     end
   end

@@ -51,7 +51,7 @@ for _, lease in ipairs(leases) do
   if lease_of(me, lease[1]) == nil then
     close(me, lease[1])
     dropped = dropped + 1
-    hold(pool_named(lease[4]), me, lease[1], lease[2], lease[3], 0)
+    hold(pool_named(lease[4]), me, lease[1], { account = lease[2], fence = lease[3], model = 0 })
     given = math.max(given, lease[3])
   end
 end
@@ -70,9 +70,9 @@ local function put_back(ticket, number, waited, claim)
 end
 for _, one in ipairs(tickets) do
   local ticket, number = one[1], one[2]
-  local p, account, fence, model = lease_of(me, ticket)
+  local p, lease = lease_of(me, ticket)
   if number > 0 and p then
-    notify_grant(me, ticket, grant_of(p, me, ticket, account, fence, model))
+    notify_grant(me, ticket, grant_of(p, me, ticket, lease))
   elseif number > 0 and not record_of(me, ticket) then
     put_back(unpack(one))
   end

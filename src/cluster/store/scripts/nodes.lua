@@ -18,14 +18,14 @@ local function close(node, ticket)
     leave_all(record)
     return 'waiting'
   end
-  local p, account = lease_of(node, ticket)
+  local p, lease = lease_of(node, ticket)
   if p == nil then return 'unknown' end
+  local account = lease.account
   call('HDEL', K .. 'leases:' .. node, ticket)
   p.in_use, p.changed = p.in_use - 1, true
   if account == '' then
     p.direct_in_use = p.direct_in_use - 1
   else
-    if budgeted then call('HDEL', K .. 'usage:spends:' .. node, ticket) end
     local a = changed_account(account)
     a.use = a.use - 1
     if a.use == 0 then call('SREM', p.k .. 'used', account) end
@@ -80,7 +80,7 @@ local function drop(node)
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
   -- The usage of its requests stays counted, because the upstream may have been called.
   for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(cjson.decode(held).key) end
-  call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node, K .. 'usage:spends:' .. node)
+  call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node)
   call('DEL', K .. 'tasks:' .. node, K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
   has_returned(node)

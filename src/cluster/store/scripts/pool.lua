@@ -413,43 +413,46 @@ local function learn_quota(account, text)
   unblock(p, account)
 end
 
--- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, the revision, the pool,
--- its coolings, whether this lease probes it, the windows of the account's quota, and the number of the model that it serves.
-local function grant_of(p, node, ticket, account, fence, model)
-  local a = account_of(account)
-  return {
-    account, fence, a.epoch, a.token, a.cleaning and '1' or '0', revision, p.name, int(p.coolings),
-    p.probe == node .. '|' .. ticket and '1' or '0', account == '' and '' or quota_of(account), model
-  }
-end
-
--- The lease of a ticket: its pool, account, fence and the number of its model; nil without one.
+-- The lease of a ticket with its pool; nil without one.
 local function lease_of(node, ticket)
   local held = call('HGET', K .. 'leases:' .. node, ticket)
   if not held then return nil end
-  local fence, account, name, model = string.match(held, '^(%S+) (%S*) (%S+) (%S+)$')
-  return by_name[name], account, fence, model
+  local lease = cjson.decode(held)
+  return by_name[lease.pool], lease
+end
+
+-- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, the revision, the pool,
+-- its coolings, whether this lease probes it, the windows of the account's quota, and the number of the model that it serves.
+local function grant_of(p, node, ticket, lease)
+  local account = lease.account
+  local a = account_of(account)
+  return {
+    account, int(lease.fence), a.epoch, a.token, a.cleaning and '1' or '0', revision, p.name, int(p.coolings),
+    p.probe == node .. '|' .. ticket and '1' or '0', account == '' and '' or quota_of(account), int(lease.model)
+  }
 end
 
 local function waiting_reply(record) return { 'waiting', int(record.number), record.holding and '1' or '0' } end
 
 -- The reply about a ticket of this node that has a lease, or that waits; nil for another one.
 local function claim_of(ticket)
-  local p, account, fence, model = lease_of(me, ticket)
-  if p then return { 'granted', unpack(grant_of(p, me, ticket, account, fence, model)) } end
+  local p, lease = lease_of(me, ticket)
+  if p then return { 'granted', unpack(grant_of(p, me, ticket, lease)) } end
   local record = record_of(me, ticket)
   return record and waiting_reply(record)
 end
 
-local function hold(p, node, ticket, account, fence, model)
-  call('HSET', K .. 'leases:' .. node, ticket, int(fence) .. ' ' .. account .. ' ' .. p.name .. ' ' .. int(model))
+local function hold(p, node, ticket, lease)
+  local account = lease.account
+  lease.pool = p.name
+  call('HSET', K .. 'leases:' .. node, ticket, cjson.encode(lease))
   p.in_use, p.changed = p.in_use + 1, true
   if account == '' then
     p.direct_in_use = p.direct_in_use + 1
     return
   end
   local a = changed_account(account)
-  a.use, a.last = a.use + 1, math.max(a.last, fence)
+  a.use, a.last = a.use + 1, math.max(a.last, lease.fence)
   call('SADD', p.k .. 'used', account)
   place(p, account)
 end

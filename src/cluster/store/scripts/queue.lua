@@ -216,26 +216,25 @@ local function choose(targets, spread, preferred)
 end
 
 -- Gives a slot; the first one after the time of a cooling probes the upstream. Returns the content of the grant.
-local try_stated, refuse_tried, take_budgets
+local try_stated, refuse_tried, take_budgets, note_budgets
 local function give(p, node, ticket, account, lease_request)
-  local model = 0
+  local want = want_of(lease_request)
   given = given + 1
+  local lease = { account = account, fence = given, model = 0 }
   if account ~= '' then
-    model = take_models(p, account, want_of(lease_request))
+    lease.model, lease.reserved = take_models(p, account, want), take_budgets(p, account, want)
     count_given(p, account)
   end
-  hold(p, node, ticket, account, given, model)
-  if account ~= '' then
-    try_stated(p, account)
-    take_budgets(p, node, ticket, account, want_of(lease_request))
-  end
+  hold(p, node, ticket, lease)
+  if account ~= '' then try_stated(p, account) end
+  if lease.reserved then note_budgets(p, account) end
   -- Its cooling may have ended since the last look.
   if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
   if p.skip == 'probe' then
     p.probe = node .. '|' .. ticket
     set_skip(p, 'yes')
   end
-  return grant_of(p, node, ticket, account, int(given), int(model))
+  return grant_of(p, node, ticket, lease)
 end
 
 -- Serves waiters in order while there are free slots.

@@ -12,7 +12,8 @@
 -- `blocked` those that no free account suits, by the time at which one may, and `pins:<account>` those that are pinned to an account.
 --
 -- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `accounts` has the accounts by name, each as JSON without what
--- `NEW_ACCOUNT` says. `leases:<node>` has the leases of a node by their tickets: fence, account, pool and the number of the model.
+-- `NEW_ACCOUNT` says. `leases:<node>` has the leases of a node by their tickets, each as JSON: account (empty without one), fence, pool, the
+-- number of the model that it serves, and what it has reserved of budgets.
 --
 -- `tickets:<node>` has the waiters of a node by their tickets, and `queue` those of all by number. A record is JSON: number, deadline, since,
 -- style, spread, the preferred account, whether it holds at its first pool, the targets in order, and the refusal of the places that it has
