@@ -329,7 +329,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     whyNot: (last) => {
       const account = madeBy(last)
       if (account === undefined || config.now().upstreams.get(last.upstream)?.enabled !== true) return "disabled"
-      return quotas.waitFor(account.key, last) > 0 ? "quota" : core.whyNot(account)
+      return quotas.waitAt(account, last) > 0 ? "quota" : core.whyNot(account)
     },
     access: (account) => accessFor(() => typeof account === "string" ? accountOf(account) : madeBy(account)),
     describe: (identifiers) =>
