@@ -332,7 +332,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     whyNot: (last) => {
       const account = madeBy(last)
       if (account === undefined || config.now().upstreams.get(last.upstream)?.enabled !== true) return "disabled"
-      return quotas.waitFor(account.key, last) > 0 ? "quota" : core.whyNot(account)
+      return quotas.waitAt(account, last) > 0 ? "quota" : core.whyNot(account)
     },
     hindrance: (target) =>
       config.now().upstreams.get(target.upstream)?.enabled !== true

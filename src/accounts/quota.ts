@@ -190,27 +190,15 @@ export class Quotas {
     return Array.from(account.quota?.list() ?? [], (window) => windowAt(window, now))
   }
 
-  /** Milliseconds for which an account is out for the targets of its upstream; 0 if it may serve one of them. */
-  waitAt(account: PooledAccount, targets: ReadonlyArray<TargetModel>, isBackground = false): number {
+  /** Milliseconds for which an account is out for a model of its upstream; 0 if it may serve the model. */
+  waitAt(account: PooledAccount, { model, upstream }: TargetModel, isBackground = false): number {
     if (!isBackground && !this.#paused.has(account)) return 0
     const now = this.#now()
-    let least = Number.POSITIVE_INFINITY
-    for (const { model, upstream } of targets) {
-      if (upstream !== account.upstream) continue
-      const windows = account.quota?.list() ?? []
-      const asked = this.asked(upstream, model)
-      const reserve = isBackground ? this.#config().upstreams.get(upstream)?.reserve ?? 0 : 0
-      const pause = pausesOf(windows.map(untilTried), asked, now).model
-      const until = Math.max(pause, reservedUntil(windows, asked, reserve, now))
-      least = Math.min(least, Math.max(0, until - now))
-    }
-    return Number.isFinite(least) ? least : 0
-  }
-
-  /** As `waitAt`, for the account of a key and one model. */
-  waitFor(key: string | undefined, target: TargetModel, isBackground = false): number {
-    const account = key === undefined ? undefined : this.#accountOf(key)
-    return account === undefined ? 0 : this.waitAt(account, [target], isBackground)
+    const windows = account.quota?.list() ?? []
+    const asked = this.asked(upstream, model)
+    const reserve = isBackground ? this.#config().upstreams.get(upstream)?.reserve ?? 0 : 0
+    const pause = pausesOf(windows.map(untilTried), asked, now).model
+    return Math.max(0, Math.max(pause, reservedUntil(windows, asked, reserve, now)) - now)
   }
 
   #note(account: PooledAccount): void {

@@ -31,7 +31,7 @@ export const modelWait = (
   account: PooledAccount,
   target: LeaseTarget,
   isBackground: boolean
-): number => Math.max(quotas.waitAt(account, [target], isBackground), modelLimits.waitFor(target))
+): number => Math.max(quotas.waitAt(account, target, isBackground), modelLimits.waitFor(target))
 
 export class RequestNeeds implements Needs<PooledAccount> {
   readonly id: string

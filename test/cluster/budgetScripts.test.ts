@@ -67,7 +67,7 @@ describe("the scripts of budgets", () => {
           }
         })
         // What ended holds nothing any more.
-        const held = await Promise.all(nodes.map((node) => cluster.send("HKEYS", `gw:{main}:usage:spends:${node}`)))
+        const held = await Promise.all(nodes.map((node) => cluster.send("HKEYS", `gw:{main}:leases:${node}`)))
         assert.includeMembers(Array.from(running), held.flat())
       }),
       { numRuns: runs(40) }

@@ -160,7 +160,7 @@ export const untilIdle = async (cluster: Cluster): Promise<Report> => {
   const pools = (await listOf(client, "HVALS", poolsPlace)).map(storedPool)
   assert.isNotEmpty(pools)
   for (const pool of pools) assert.deepInclude(pool, { in_use: 0, waiting: 0, direct_in_use: 0, direct_waiting: 0 })
-  const ofPools = pools.flatMap(({ name }) => ["use", "lines", "blocked"].map((key) => `pool:${String(name)}:${key}`))
+  const ofPools = pools.flatMap(({ name }) => ["used", "lines", "blocked"].map((key) => `pool:${String(name)}:${key}`))
   for (const key of ["queue", "tickets:n1", "leases:n1", ...ofPools]) {
     assert.strictEqual(await command(client, "EXISTS", `gw:{main}:${key}`), 0, key)
   }

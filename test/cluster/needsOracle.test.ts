@@ -33,6 +33,7 @@ import {
   refusalsOf,
   ScriptNodes
 } from "./scripts.ts"
+import { storedLease } from "./support.ts"
 
 const begin = Date.UTC(2027, 0, 4, 12)
 const upstreams = ["one", "two"] as const
@@ -394,11 +395,11 @@ const compare = async (first: Config, limited: Readonly<Record<string, number>>,
 
   /** The model of a lease, by its number among those of the request at the upstream. */
   const checkModel = async (id: number, asked: Asked) => {
-    const [held = ""] = await cluster.send("HMGET", `gw:{main}:leases:${nodeOf(id)}`, String(id))
-    const [, account = "", , model] = held.split(" ")
-    if (account === "" || !asked.needs) return
-    const mine = asked.targets.filter(({ upstream }) => account.startsWith(upstream))
-    assert.deepStrictEqual(mine[Number(model) - 1], own.needs.get(id)?.target)
+    const [held] = await cluster.send("HMGET", `gw:{main}:leases:${nodeOf(id)}`, String(id))
+    const lease = storedLease(held)
+    if (lease === null || !asked.needs) return
+    const mine = asked.targets.filter(({ upstream }) => upstream === lease.pool)
+    assert.deepStrictEqual(mine[lease.model - 1], own.needs.get(id)?.target)
   }
 
   const askedBy = new Map<number, Asked>()

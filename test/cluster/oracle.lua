@@ -31,7 +31,7 @@ end
 if op == 'look' then
   local p = by_name['default']
   local draining = {}
-  for _, used_account in ipairs(call('HKEYS', p.k .. 'use')) do
+  for _, used_account in ipairs(call('SMEMBERS', p.k .. 'used')) do
     if not account_of(used_account).member then draining[#draining + 1] = used_account end
   end
   return { int(p.in_use), int(p.waiting), int(call('ZCARD', p.k .. 'spare')), table.concat(draining, ' ') }
@@ -42,7 +42,7 @@ if op == 'pools' then
   local held = {}
   for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do
     for _, lease in ipairs(call('HVALS', K .. 'leases:' .. node)) do
-      local name = string.match(lease, '(%S+) %S+$')
+      local name = cjson.decode(lease).pool
       held[name] = (held[name] or 0) + 1
     end
   end

@@ -26,6 +26,7 @@ import {
   refusalsOf,
   ScriptNodes
 } from "./scripts.ts"
+import { storedLease } from "./support.ts"
 
 /** What a request saw of its upstream. */
 interface Seen {
@@ -141,9 +142,8 @@ class SharedPools {
   /** The lease of a ticket as its node knows it. */
   async lease(id: number) {
     const [held] = await cluster.send("HMGET", `gw:{main}:leases:${nodeOf(id)}`, String(id))
-    if (held === undefined || held === "null") return undefined
-    const [fence, account, pool] = held.split(" ")
-    return [account, Number(fence), pool] as const
+    const lease = storedLease(held ?? null)
+    return lease === null ? undefined : [lease.account, lease.fence, lease.pool] as const
   }
 
   async close(id: number, { random, retryAfter, verdict }: Seen, coolings: number) {

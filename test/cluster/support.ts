@@ -52,6 +52,12 @@ export const storeNode = Effect.fnUntraced(
 export const poolsPlace = "gw:{main}:pools"
 export const storedPool = (text: unknown) => JSON.parse(String(text)) as Readonly<Record<string, unknown>>
 
+/** What a store has of a lease; `null` without one. */
+export const storedLease = (text: unknown) =>
+  JSON.parse(String(text)) as
+    | { readonly account: string; readonly fence: number; readonly pool: string; readonly model: number }
+    | null
+
 /** The commands that the server received while an effect ran: sender, command and arguments. */
 export const sentDuring = Effect.fnUntraced(function*<A, E>(server: RedisServer, effect: Effect.Effect<A, E>) {
   const lines: Array<string> = []

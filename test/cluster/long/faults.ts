@@ -240,7 +240,8 @@ describe("one node of a cluster", () => {
     let tried: string | undefined
     while (tried === undefined) {
       await pause(50)
-      tried = (await listOf(client, "HGETALL", "gw:{main}:pool:default:trying"))[1]
+      const account: unknown = JSON.parse(String(await command(client, "HGET", "gw:{main}:accounts", name)))
+      tried = (account as { readonly trying?: string }).trying
     }
     await cluster.until(({ open }) => open > 0)
     const trying = cluster.nodes.find(({ id }) => id === tried)!

@@ -14,7 +14,7 @@ for _, one in ipairs(learned) do learn_quota(unpack(one)) end
 if #learned > 0 then serve() end
 local deadline = now + claim.patience
 
-local function refused(reason, till) return { 'refused', unpack(refusal(reason, till)) } end
+local function refused(refusal) return { 'refused', unpack(refusal_fields(refusal)) } end
 
 -- The lease request for a pool; nil without a target there.
 local function request_at(pool_name)
@@ -58,8 +58,8 @@ local function is_full(target)
 end
 
 local function ask(targets)
-  local able, reason, till = able_of(targets, deadline)
-  if #able == 0 then return refused(reason or 'Unavailable', till) end
+  local able, refusal = able_of(targets, deadline)
+  if #able == 0 then return refused(refusal or { reason = 'Unavailable' }) end
   local holds = claim.holds and #able > 1 and able[1] == targets[1] and is_full(able[1])
   local slot = not holds and quiet <= now and choose(able, claim.spread, claim.preferred)
   if slot then
@@ -74,7 +74,7 @@ local function ask(targets)
   local is_empty = quiet > now and revision == '0'
   local record = join(ticket, claim, able, numbered, now, deadline, holds, is_empty)
   if record then return waiting_reply(record) end
-  return refused(refusal_of(able, now, reason, till, 'Full'))
+  return refused(refusal_of(able, now, refusal, 'Full'))
 end
 
 local has_fallback = #claim.fallback > 0 and quiet <= now

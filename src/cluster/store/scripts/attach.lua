@@ -51,7 +51,7 @@ for _, lease in ipairs(leases) do
   if lease_of(me, lease[1]) == nil then
     close(me, lease[1])
     dropped = dropped + 1
-    hold(pool_named(lease[4]), me, lease[1], lease[2], lease[3], 0)
+    hold(pool_named(lease[4]), me, lease[1], { account = lease[2], fence = lease[3], model = 0 })
     given = math.max(given, lease[3])
   end
 end
@@ -64,22 +64,22 @@ call('HSET', node, 'sent', 0)
 local function put_back(ticket, number, waited, claim)
   local deadline = now + claim.patience
   numbered = math.max(numbered, number)
-  local able, reason, till = able_of(claim.targets, deadline)
-  if #able == 0 then return notify_refusal(me, ticket, reason or 'Unavailable', till) end
+  local able, refusal = able_of(claim.targets, deadline)
+  if #able == 0 then return notify_refusal(me, ticket, refusal or { reason = 'Unavailable' }) end
   join(ticket, claim, able, number, now - waited, deadline, claim.holds and #able > 1, true)
 end
 for _, one in ipairs(tickets) do
   local ticket, number = one[1], one[2]
-  local p, account, fence, model = lease_of(me, ticket)
+  local p, lease = lease_of(me, ticket)
   if number > 0 and p then
-    notify_grant(me, ticket, grant_of(p, me, ticket, account, fence, model))
+    notify_grant(me, ticket, grant_of(p, me, ticket, lease))
   elseif number > 0 and not record_of(me, ticket) then
     put_back(unpack(one))
   end
 end
 -- The node may have missed messages: it stays responsible for probes of accounts until it reports their outcome.
-for _, p in ipairs(pools) do
-  for _, account in ipairs(assigned(p, 'trying', me)) do notify(me, 'due ' .. account) end
+for _, account in ipairs(call('SMEMBERS', K .. 'tasks:' .. me)) do
+  if account_of(account).trying == me then notify(me, 'due ' .. account) end
 end
 serve()
 finish()

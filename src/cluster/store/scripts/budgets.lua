@@ -1,5 +1,5 @@
--- The budgets of accounts and upstreams: `accounts/budgets.ts` over Redis keys, with the limits of each subject (`needs.lua`). A lease holds its
--- reservations in `usage:spends:<node>`.
+-- The budgets of accounts and upstreams: `accounts/budgets.ts` over Redis keys, with the limits of each subject (`needs.lua`). A lease has its
+-- reservations.
 
 -- When the last window of a budget that is used up ends; 0 while all have something left.
 local function spent_until(subject)
@@ -9,22 +9,20 @@ end
 
 -- Notes that what is used of the budgets of an account and its upstream has changed: they are out of rotation while one is used up. `serve`
 -- must follow.
-local function note_budgets(p, account)
+note_budgets = function(p, account)
   spend(p, account, spent_until(account))
   spend_all(p, spent_until('@' .. p.name))
   unblock(p, not limits_of('@' .. p.name) and account or nil)
 end
 
--- Reserves what a lease may use of the budgets of its account, which have room for it, and of its upstream.
-take_budgets = function(p, node, ticket, account, want)
+-- Reserves what a lease may use of the budgets of its account, which have room for it, and of its upstream; nil without budgets.
+take_budgets = function(p, account, want)
   local all = {}
   for i, one in ipairs(reservations(p, account, want)) do
     all[i] = one.reserved
     count_usage(1, one.reserved)
   end
-  if #all == 0 then return end
-  call('HSET', K .. 'usage:spends:' .. node, ticket, cjson.encode(all))
-  note_budgets(p, account)
+  return #all > 0 and all or nil
 end
 
 -- What is used of the budgets of a subject, as `keys.lua` replies; empty without budgets.
@@ -33,21 +31,20 @@ local function used_of_budgets(subject)
   return table.concat(append_windows({}, key_of(subject)), ' ')
 end
 
--- Replaces what a lease of this node has reserved by what it has used. Returns the time, and what is used of the budgets of its account and its
+-- Replaces what a lease of this node, which ends, has reserved by what it has used. Returns the time, and what is used of the budgets of its account and its
 -- upstream.
 local function settle_budgets(ticket, counted, used)
-  local p, account = lease_of(me, ticket)
-  if not p or account == '' then return {} end
-  local held = call('HGET', K .. 'usage:spends:' .. me, ticket)
-  if held then
-    for _, reserved in ipairs(cjson.decode(held)) do settle_usage(reserved, counted, used) end
+  local p, lease = lease_of(me, ticket)
+  local account = p and lease.account or ''
+  if account == '' then return {} end
+  if lease.reserved then
+    for _, reserved in ipairs(lease.reserved) do settle_usage(reserved, counted, used) end
   elseif counted then
     -- The data is older than the lease, or the budgets are newer.
     for _, subject in ipairs({ '@' .. p.name, account }) do
       if limits_of(subject) then count_usage(1, { key = key_of(subject), time = now, share = used, letters = '' }) end
     end
   end
-  call('HDEL', K .. 'usage:spends:' .. me, ticket)
   note_budgets(p, account)
   return { int(now), used_of_budgets(account), used_of_budgets('@' .. p.name) }
 end

@@ -28,7 +28,10 @@ local next_pools = {}
 for _, spec in ipairs(config.pools) do next_pools[spec.name] = spec end
 
 -- Forgets what is known of an account, except for its slots and its place.
-local LASTING = { pool = true, member = true, disabled = true, last = true, order = true, priority = true, weight = true, start = true }
+local LASTING = {
+  pool = true, member = true, disabled = true, use = true, cleaning = true, last = true, order = true, priority = true, weight = true,
+  start = true
+}
 local function erase(p, account)
   call('DEL', K .. 'token:' .. account, K .. 'login:' .. account, K .. 'quota:' .. account)
   local a = changed_account(account)
@@ -36,7 +39,6 @@ local function erase(p, account)
     if not LASTING[field] then a[field] = nil end
   end
   call('SREM', K .. 'failed_tests', account)
-  call('HDEL', p.k .. 'trying', account)
   note_windows(p, account)
   arrange(p, account)
 end
@@ -68,7 +70,7 @@ local function apply(p, spec)
     if call('SADD', p.k .. 'roster', account) == 1 then
       local a = changed_account(account)
       a.pool, a.member = p.name, true
-      if used(p, account) == 0 then a.last, arrived = NEVER_GIVEN + arrived, arrived + 1 end
+      if a.use == 0 then a.last, arrived = NEVER_GIVEN + arrived, arrived + 1 end
       renew(p, account)
     end
   end
@@ -78,7 +80,7 @@ local function apply(p, spec)
       call('SREM', p.k .. 'roster', account)
       changed_account(account).member = nil
       erase(p, account)
-      if used(p, account) == 0 then forget(p, account) end
+      if account_of(account).use == 0 then forget(account) end
       refuse_pinned(p, account)
     elseif spec.resets then
       renew(p, account)

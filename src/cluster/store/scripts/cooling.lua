@@ -86,9 +86,9 @@ end
 -- Forgets a pool that has left the configuration and has no leases.
 local function forget_pool(p)
   if not p.leaving or p.in_use > 0 then return end
-  for _, key in ipairs({
-    'roster', 'spare', 'use', 'lines', 'blocked', 'paused', 'several', 'cool', 'untried', 'trying', 'cleaning'
-  }) do call('DEL', p.k .. key) end
+  for _, key in ipairs({ 'roster', 'spare', 'used', 'lines', 'blocked', 'several', 'cool', 'untried' }) do
+    call('DEL', p.k .. key)
+  end
   remove_pool(p)
   by_name[p.name] = nil
   call('HDEL', K .. 'pools', p.name)

@@ -5,11 +5,10 @@ reap()
 finish()
 local reply = {}
 for _, account in ipairs(cjson.decode(ARGV[4])) do
-  local p = pool_of(account)
   local state, till = state_of(account)
   local a = account_of(account)
   local left = till == INF and 'inf' or int(math.max(0, till - now))
-  local all = { account, state, left, int(used(p, account)), a.fault, a.tested, a.epoch, a.token,
+  local all = { account, state, left, int(a.use), a.fault, a.tested, a.epoch, a.token,
     call('GET', K .. 'token:' .. account) or '', quota_of(account), budgeted and a.spent > 0 and '1' or '',
     budgeted and used_of_budgets(account) or '' }
   for _, fact in ipairs(all) do reply[#reply + 1] = fact end

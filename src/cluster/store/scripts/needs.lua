@@ -2,8 +2,10 @@
 -- present, and room in the budgets of the account and its upstream.
 --
 -- `usage:budgets` has the limits of each subject; a subject is the name of an account, or `@` and that of an upstream. What is used of them is
--- beside the usage of business keys (`windows.lua`). `quota:<account>` has the windows of an account's quota (`domain/quota.ts`), and
--- `paused` of a pool its accounts that are out for a model, by when the last of their windows has room.
+-- beside the usage of business keys (`windows.lua`). `quota:<account>` has the windows of an account's quota (`domain/quota.ts`).
+--
+-- The kind of a window is `=` and the id of its model, or `~` and what is a part of the names of a class of models. A pool has the kinds of its
+-- pauses in `pauses`, and in `paused:<kind>` the accounts whose windows of the kind are used up, by when one request may use them.
 
 -- A part of a window or a request, which is encoded as in URLs.
 local function decoded(text)
@@ -29,7 +31,7 @@ local function want_of(lease_request)
     want.avoids[account] = true
   end
   for id, name, till in string.gmatch(models, '([^,;]+),([^,;]+),([^,;]+)') do
-    want.models[#want.models + 1] = { id = decoded(id), name = decoded(name), till = tonumber(till) }
+    want.models[#want.models + 1] = { key = id .. ',' .. name, id = decoded(id), name = decoded(name), till = tonumber(till) }
   end
   if share ~= '-' then
     local plain, strict = string.match(share .. ';', '^([^;]*);([^;]*)')
@@ -43,7 +45,7 @@ end
 -- The lease request without what it needs.
 local function without_needs(lease_request) return string.match(lease_request, '^%S+') end
 
--- The windows of an account's quota. `said` is the text of one up to the time at which it was seen.
+-- The windows of an account's quota; the kind of one of the whole account is nil. `said` is the text of one up to the time at which it was seen.
 local known_windows = {}
 local function windows_of(account)
   if known_windows[account] == nil then
@@ -53,8 +55,8 @@ local function windows_of(account)
       local said, used, resets, status, seen, room =
         string.match(all[i + 1], '^(([^,]*),[^,]*,[^,]*,([^,]*),([^,]*),)([^,]*),(.*)$')
       windows[#windows + 1] = {
-        key = all[i], name = decoded(name), model = decoded(model), said = said, used = tonumber(used), resets = tonumber(resets),
-        status = status, seen = tonumber(seen), room = tonumber(room)
+        key = all[i], kind = model ~= '' and (string.find(name, '^%d+[dhm]_') and '~' or '=') .. decoded(model) or nil, said = said,
+        used = tonumber(used), resets = tonumber(resets), status = status, seen = tonumber(seen), room = tonumber(room)
       }
     end
     known_windows[account] = windows
@@ -62,53 +64,68 @@ local function windows_of(account)
   return known_windows[account]
 end
 
--- The accounts of a pool that are out for a model, as a set.
+-- Whether a window counts requests for a model.
+local function counts_model(kind, model)
+  local named = kind and string.sub(kind, 2)
+  if not kind or named == model.id then return true end
+  return string.sub(kind, 1, 1) == '~' and
+    (string.find(model.name, named, 1, true) or string.find(model.id, named, 1, true)) ~= nil
+end
+
 local known_pauses = {}
-local function paused(p)
-  if known_pauses[p.name] == nil then
-    known_pauses[p.name] = {}
-    for _, account in ipairs(call('ZRANGEBYSCORE', p.k .. 'paused', '(' .. int(now), 'inf')) do
-      known_pauses[p.name][account] = true
+local function kinds_of(p)
+  known_pauses[p.name] = known_pauses[p.name] or { kinds = call('SMEMBERS', p.k .. 'pauses'), by_model = {} }
+  return known_pauses[p.name].kinds
+end
+
+-- The accounts of a pool that are out for a model, with the times.
+local function paused_for(p, model)
+  local kinds, by_model = kinds_of(p), known_pauses[p.name].by_model
+  if by_model[model.key] == nil then
+    local found = {}
+    for _, kind in ipairs(kinds) do
+      local all = counts_model(kind, model) and call('ZRANGE', p.k .. 'paused:' .. kind, '(' .. int(now), 'inf', 'BYSCORE', 'WITHSCORES') or {}
+      for i = 1, #all, 2 do found[all[i]] = math.max(found[all[i]] or 0, tonumber(all[i + 1])) end
     end
+    by_model[model.key] = found
   end
-  return known_pauses[p.name]
+  return by_model[model.key]
 end
 
 -- Whether a window of models is used up.
-local function is_used_up(window) return window.model ~= '' and window.status == 'exhausted' and window.room > now end
+local function is_used_up(window) return window.kind and window.status == 'exhausted' and window.room > now end
 
--- Notes that the windows of an account have changed.
+-- Notes that the windows of an account have changed. What its server said an hour ago is tried by one request.
 local function note_windows(p, account)
   known_windows[account], known_pauses[p.name] = nil, nil
-  local till = 0
+  local out = {}
   for _, window in ipairs(windows_of(account)) do
-    if is_used_up(window) then till = math.max(till, window.room) end
+    if is_used_up(window) then out[window.kind] = math.max(out[window.kind] or 0, math.min(window.room, window.seen + TRIED_AFTER)) end
   end
-  if till > 0 then call('ZADD', p.k .. 'paused', till, account) else call('ZREM', p.k .. 'paused', account) end
-end
-
--- Whether a window counts requests for a model. Of classes of models it names a part of their names.
-local function counts_model(window, model)
-  if window.model == '' or window.model == model.id then return true end
-  return string.find(window.name, '^%d+[dhm]_') ~= nil and
-    (string.find(model.name, window.model, 1, true) or string.find(model.id, window.model, 1, true)) ~= nil
+  for kind, till in pairs(out) do
+    call('SADD', p.k .. 'pauses', kind)
+    call('ZADD', p.k .. 'paused:' .. kind, till, account)
+  end
+  for _, kind in ipairs(kinds_of(p)) do
+    if not out[kind] then call('ZREM', p.k .. 'paused:' .. kind, account) end
+    if call('EXISTS', p.k .. 'paused:' .. kind) == 0 then call('SREM', p.k .. 'pauses', kind) end
+  end
 end
 
 -- Until when a window leaves nothing but a reserve. One that refills steadily is used less by and by.
 local function reserved_until(window, reserve)
   local most = 1 - reserve
-  if reserve == 0 or window.used < most or window.resets <= now then return 0 end
+  if window.used < most or window.resets <= now then return 0 end
   if window.room >= window.resets or window.used == 0 then return window.resets end
   return math.ceil(window.resets - most / window.used * (window.resets - window.seen))
 end
 
--- Until when an account is out for a model of a request; 0 while it serves the model. What its server said an hour ago is tried by one request.
+-- Until when an account is out for a model of a request; 0 while it serves the model.
 local function model_until(p, account, model, want)
-  local till, reserve = model.till, want.is_background and p.reserve or 0
-  for _, window in ipairs((reserve > 0 or paused(p)[account]) and windows_of(account) or {}) do
-    if counts_model(window, model) then
-      if is_used_up(window) then till = math.max(till, math.min(window.room, window.seen + TRIED_AFTER)) end
-      till = math.max(till, reserved_until(window, reserve))
+  local till = math.max(model.till, paused_for(p, model)[account] or 0)
+  if want.is_background and p.reserve > 0 then
+    for _, window in ipairs(windows_of(account)) do
+      if counts_model(window.kind, model) then till = math.max(till, reserved_until(window, p.reserve)) end
     end
   end
   return till > now and till or 0
@@ -149,29 +166,36 @@ end
 local function suits_at(p, account, want)
   local till = #want.models > 0 and INF or 0
   for _, model in ipairs(want.models) do till = math.min(till, model_until(p, account, model, want)) end
-  for _, one in ipairs(reservations(p, account, want)) do till = math.max(till, full_until(one.limits, one.reserved)) end
+  if budgeted and want.share then
+    for _, one in ipairs(reservations(p, account, want)) do till = math.max(till, full_until(one.limits, one.reserved)) end
+  end
   return till
 end
 
 -- Whether a request may suit one account of a pool and not another one.
 local function is_picky(p, want)
-  return (budgeted and want.share ~= nil) or (#want.models > 0 and ((want.is_background and p.reserve > 0) or next(paused(p)) ~= nil))
+  if (budgeted and want.share) or (want.is_background and p.reserve > 0) then return true end
+  for _, model in ipairs(want.models) do
+    if next(paused_for(p, model)) then return true end
+  end
+  return false
 end
 
 -- The number of the model for which an account serves a request, of those that the request names; 0 without any. While the account is out
 -- for one of them, the request is the only one for an hour that tries it.
 local function take_models(p, account, want)
-  local chosen
+  local chosen, tries = nil, false
   for i, model in ipairs(want.models) do
     if not chosen and model_until(p, account, model, want) == 0 then chosen = i end
   end
-  for _, window in ipairs(paused(p)[account] and windows_of(account) or {}) do
-    local is_tried = false
-    for _, model in ipairs(want.models) do is_tried = is_tried or counts_model(window, model) end
-    if is_tried and is_used_up(window) then
+  for _, window in ipairs(#kinds_of(p) > 0 and windows_of(account) or {}) do
+    local is_asked = false
+    for _, model in ipairs(want.models) do is_asked = is_asked or counts_model(window.kind, model) end
+    if is_asked and is_used_up(window) then
       call('HSET', K .. 'quota:' .. account, window.key, window.said .. int(now) .. ',' .. int(window.room))
-      window.seen = now
+      tries = true
     end
   end
+  if tries then note_windows(p, account) end
   return chosen or (#want.models > 0 and 1 or 0)
 end

@@ -1,12 +1,12 @@
 -- The end of clean-ups, leases, waiters and nodes; and the start of every script.
 local function set_cleaning(p, account, node)
-  if node then call('HSET', p.k .. 'cleaning', account, node) else call('HDEL', p.k .. 'cleaning', account) end
+  changed_account(account).cleaning = node
+  if node then call('SADD', K .. 'tasks:' .. node, account) end
   place(p, account)
 end
 
 -- Forgets a removed account without leases.
-local function forget(p, account)
-  call('HDEL', p.k .. 'cleaning', account)
+local function forget(account)
   local a = changed_account(account)
   for field in pairs(a) do a[field] = nil end
 end
@@ -18,16 +18,18 @@ local function close(node, ticket)
     leave_all(record)
     return 'waiting'
   end
-  local p, account = lease_of(node, ticket)
+  local p, lease = lease_of(node, ticket)
   if p == nil then return 'unknown' end
+  local account = lease.account
   call('HDEL', K .. 'leases:' .. node, ticket)
   p.in_use, p.changed = p.in_use - 1, true
   if account == '' then
     p.direct_in_use = p.direct_in_use - 1
   else
-    if budgeted then call('HDEL', K .. 'usage:spends:' .. node, ticket) end
-    if call('HINCRBY', p.k .. 'use', account, -1) <= 0 then call('HDEL', p.k .. 'use', account) end
-    if account_of(account).member then place(p, account) elseif used(p, account) == 0 then forget(p, account) end
+    local a = changed_account(account)
+    a.use = a.use - 1
+    if a.use == 0 then call('SREM', p.k .. 'used', account) end
+    if a.member then place(p, account) elseif a.use == 0 then forget(account) end
   end
   if p.probe and p.probe == node .. '|' .. ticket then
     p.probe, p.changed = nil, true
@@ -67,27 +69,19 @@ local function has_returned(node)
   be_quiet(math.min(quiet, math.max(now, back + RETURN)))
 end
 
--- The accounts that a hash of a pool (`trying`, `cleaning`) assigns to a node.
-local function assigned(p, key, node)
-  local accounts, all = {}, call('HGETALL', p.k .. key)
-  for i = 1, #all, 2 do
-    if all[i + 1] == node then accounts[#accounts + 1] = all[i] end
-  end
-  return accounts
-end
-
 -- Drops a node with its leases, waiters, probes, clean-ups and logins.
 local function drop(node)
   close_all(node, {})
-  for _, p in ipairs(pools) do
-    for _, account in ipairs(assigned(p, 'trying', node)) do set_state(p, account, 'out', now) end
-    for _, account in ipairs(assigned(p, 'cleaning', node)) do set_cleaning(p, account, nil) end
+  for _, account in ipairs(call('SMEMBERS', K .. 'tasks:' .. node)) do
+    local a = account_of(account)
+    if a.trying == node then set_state(pool_of(account), account, 'out', now) end
+    if a.cleaning == node then set_cleaning(pool_of(account), account, nil) end
   end
   for _, account in ipairs(call('SMEMBERS', K .. 'logins:' .. node)) do call('DEL', K .. 'login:' .. account) end
   -- The usage of its requests stays counted, because the upstream may have been called.
   for _, held in ipairs(call('HVALS', K .. 'usage:adm:' .. node)) do let_key_go(cjson.decode(held).key) end
-  call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node, K .. 'usage:spends:' .. node)
-  call('DEL', K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
+  call('DEL', K .. 'usage:adm:' .. node, K .. 'usage:held:' .. node)
+  call('DEL', K .. 'tasks:' .. node, K .. 'logins:' .. node, K .. 'out:' .. node, K .. 'node:' .. node)
   call('ZREM', K .. 'nodes', node)
   has_returned(node)
   outbox[node] = nil

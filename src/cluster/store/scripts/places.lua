@@ -13,9 +13,9 @@ if op == 'works' then
   return finish({ was_cooled and 'back' or 'ok' })
 end
 if op == 'answered' then
-  local p, account = lease_of(me, ticket)
-  local met = ''
-  if p and account ~= '' then
+  local p, lease = lease_of(me, ticket)
+  local met, account = '', p and lease.account or ''
+  if account ~= '' then
     local _, _, last = sticky_of(ARGV[8])
     if ARGV[6] == '1' and last then met = last == account and 'hit' or 'move' end
     keep_conversation('sticky', string.match(ARGV[8], '^%S+'), int(now + tonumber(ARGV[7])) .. ' ' .. p.name .. ' ' .. account)
@@ -29,7 +29,7 @@ if record then
   if op == 'widen' then
     widen(record)
   elseif target and is_place(target) then
-    give_up(record, target, 'Unavailable')
+    give_up(record, target, { reason = 'Unavailable' })
   elseif target then
     target.state = 'gone'
     touch(record)

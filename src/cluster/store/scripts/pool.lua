@@ -111,7 +111,7 @@ local function save_record(record)
   end
   call('HSET', place, record.ticket, cjson.encode({
     number = record.number, deadline = record.deadline, since = record.since, style = record.style, spread = record.spread,
-    preferred = record.preferred, holding = record.holding, targets = record.targets, lost = record.lost, lost_till = record.lost_till
+    preferred = record.preferred, holding = record.holding, targets = record.targets, lost = record.lost
   }))
 end
 
@@ -158,8 +158,6 @@ local function state_of(account)
   return a.state, till
 end
 
-local function used(p, account) return tonumber(call('HGET', p.k .. 'use', account)) or 0 end
-
 local function in_rotation(p)
   return call('SCARD', p.k .. 'roster') - p.disabled - call('ZCARD', p.k .. 'cool') - call('ZCARD', p.k .. 'untried')
 end
@@ -173,7 +171,7 @@ local function exact(number) return string.format('%.17g', number) end
 local function reset_of(account)
   local earliest
   for _, window in ipairs(windows_of(account)) do
-    if window.model == '' and window.status ~= 'exhausted' then earliest = math.min(earliest or INF, window.resets) end
+    if not window.kind and window.status ~= 'exhausted' then earliest = math.min(earliest or INF, window.resets) end
   end
   return earliest
 end
@@ -246,9 +244,9 @@ end
 -- Updates the index entries of an account and of the lines for it.
 local function place(p, account)
   local a = account_of(account)
-  if a.member and not a.disabled and state_of(account) == 'ready' and used(p, account) < p.per then
+  if a.member and not a.disabled and state_of(account) == 'ready' and a.use < p.per then
     local score = score_of(p, account)
-    if call('HEXISTS', p.k .. 'cleaning', account) == 1 then score = score + BEHIND_ALL end
+    if a.cleaning then score = score + BEHIND_ALL end
     if call('ZADD', p.k .. 'spare', score, account) == 1 then unblock(p, account) end
   else
     call('ZREM', p.k .. 'spare', account)
@@ -256,14 +254,14 @@ local function place(p, account)
   for _, line in ipairs(call('SMEMBERS', p.k .. 'pins:' .. account)) do place_line(p, line) end
 end
 
--- The first account with a free slot for which `is_wanted` holds; nil without one.
-local function first_spare(p, is_wanted)
+-- The first account with a free slot that suits a request and for which `is_wanted` holds; nil without one.
+local function first_spare(p, want, is_wanted)
   local from = 0
   repeat
     local size = from + 1
     local some = call('ZRANGE', p.k .. 'spare', from, from + size - 1)
     for _, account in ipairs(some) do
-      if is_wanted(account) then return account end
+      if suits_at(p, account, want) == 0 and is_wanted(account) then return account end
     end
     from = from + size
   until #some < size
@@ -283,7 +281,7 @@ local function back_at(p, want)
     local back = in_rotation(p) > 0 and 0 or tonumber(call('ZRANGE', p.k .. 'cool', 0, 0, 'WITHSCORES')[2])
     return back and math.max(back, suits_at(p, '', want))
   end
-  if first_spare(p, function(account) return suits_at(p, account, want) == 0 end) then return 0 end
+  if first_spare(p, want, function() return true end) then return 0 end
   local back
   for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do
     local at = serves_at(p, account, want)
@@ -310,17 +308,16 @@ end
 -- The account that a request would get now: the preferred one if it is free.
 local function pick(p, want, preferred)
   if want.kind == 'D' then return nil end
-  local function suits(account) return suits_at(p, account, want) == 0 end
-  local function is_wanted(account) return not want.avoids[account] and suits(account) end
-  local function is_free(account) return call('ZSCORE', p.k .. 'spare', account) and suits(account) end
+  local function is_free(account) return call('ZSCORE', p.k .. 'spare', account) and suits_at(p, account, want) == 0 end
   if want.account then return is_free(want.account) and want.account or nil end
   if preferred and not want.avoids[preferred] and is_free(preferred) then return preferred end
-  local due = p.choose == 'weighted' and first_spare(p, function(account)
-    return call('HEXISTS', p.k .. 'cleaning', account) == 0 and is_due(p, account) and is_wanted(account)
-  end)
-  local best = due or first_spare(p, is_wanted)
+  local function is_wanted(account) return not want.avoids[account] end
+  local function is_due_and_wanted(account)
+    return not account_of(account).cleaning and is_due(p, account) and is_wanted(account)
+  end
+  local best = p.choose == 'weighted' and first_spare(p, want, is_due_and_wanted) or first_spare(p, want, is_wanted)
   if best or #want.list == 0 or others_in_rotation(p, want) then return best end
-  return first_spare(p, suits)
+  return first_spare(p, want, function() return true end)
 end
 
 -- Of conversations that a request may belong to, the first that is warm: until when, and its pool and account.
@@ -356,18 +353,18 @@ local function has_place(p, lease_request)
   return p.waiting < p.queue and (lease_request ~= 'D' or p.direct_waiting < math.floor(p.queue / 2))
 end
 
--- The reason why no account for a request is in rotation or recovers before the deadline; nil if there is one.
+-- The refusal of a request for which no account is in rotation or recovers before the deadline: the reason, and until when it is so if that
+-- is known. Nil if there is an account.
 local function hopeless(p, lease_request, deadline)
   local want = want_of(lease_request)
   local pinned = want.account and account_of(want.account)
-  if pinned and not (pinned.member and pinned.pool == p.name) then return 'Unknown' end
-  if not p.open then return 'Unavailable' end
+  if pinned and not (pinned.member and pinned.pool == p.name) then return { reason = 'Unknown' } end
+  if not p.open then return { reason = 'Unavailable' } end
   if want.kind == 'D' then return nil end
   local back = back_at(p, want)
-  if not back then return 'Unavailable' end
+  if not back then return { reason = 'Unavailable' } end
   back = math.max(back, p.spent)
-  if back > math.max(0, deadline) then return 'Cooling', back end
-  return nil
+  return back > math.max(0, deadline) and { reason = 'Cooling', till = back } or nil
 end
 
 -- Puts a waiter into its line, or takes it out.
@@ -416,44 +413,47 @@ local function learn_quota(account, text)
   unblock(p, account)
 end
 
--- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, the revision, the pool,
--- its coolings, whether this lease probes it, the windows of the account's quota, and the number of the model that it serves.
-local function grant_of(p, node, ticket, account, fence, model)
-  local a = account_of(account)
-  return {
-    account, fence, a.epoch, a.token, int(call('HEXISTS', p.k .. 'cleaning', account)), revision, p.name, int(p.coolings),
-    p.probe == node .. '|' .. ticket and '1' or '0', account == '' and '' or quota_of(account), model
-  }
-end
-
--- The lease of a ticket: its pool, account, fence and the number of its model; nil without one.
+-- The lease of a ticket with its pool; nil without one.
 local function lease_of(node, ticket)
   local held = call('HGET', K .. 'leases:' .. node, ticket)
   if not held then return nil end
-  local fence, account, name, model = string.match(held, '^(%S+) (%S*) (%S+) (%S+)$')
-  return by_name[name], account, fence, model
+  local lease = cjson.decode(held)
+  return by_name[lease.pool], lease
+end
+
+-- The content of a grant: account, fence, the account's epoch and token version, whether it is being cleaned up, the revision, the pool,
+-- its coolings, whether this lease probes it, the windows of the account's quota, and the number of the model that it serves.
+local function grant_of(p, node, ticket, lease)
+  local account = lease.account
+  local a = account_of(account)
+  return {
+    account, int(lease.fence), a.epoch, a.token, a.cleaning and '1' or '0', revision, p.name, int(p.coolings),
+    p.probe == node .. '|' .. ticket and '1' or '0', account == '' and '' or quota_of(account), int(lease.model)
+  }
 end
 
 local function waiting_reply(record) return { 'waiting', int(record.number), record.holding and '1' or '0' } end
 
 -- The reply about a ticket of this node that has a lease, or that waits; nil for another one.
 local function claim_of(ticket)
-  local p, account, fence, model = lease_of(me, ticket)
-  if p then return { 'granted', unpack(grant_of(p, me, ticket, account, fence, model)) } end
+  local p, lease = lease_of(me, ticket)
+  if p then return { 'granted', unpack(grant_of(p, me, ticket, lease)) } end
   local record = record_of(me, ticket)
   return record and waiting_reply(record)
 end
 
-local function hold(p, node, ticket, account, fence, model)
-  call('HSET', K .. 'leases:' .. node, ticket, int(fence) .. ' ' .. account .. ' ' .. p.name .. ' ' .. int(model))
+local function hold(p, node, ticket, lease)
+  local account = lease.account
+  lease.pool = p.name
+  call('HSET', K .. 'leases:' .. node, ticket, cjson.encode(lease))
   p.in_use, p.changed = p.in_use + 1, true
   if account == '' then
     p.direct_in_use = p.direct_in_use + 1
     return
   end
-  call('HINCRBY', p.k .. 'use', account, 1)
   local a = changed_account(account)
-  a.last = math.max(a.last, fence)
+  a.use, a.last = a.use + 1, math.max(a.last, lease.fence)
+  call('SADD', p.k .. 'used', account)
   place(p, account)
 end
 

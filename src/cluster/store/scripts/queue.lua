@@ -1,17 +1,13 @@
 -- The requests that hold and wait for slots: `poolQueue.ts` over Redis keys. A request holds at most one slot; the first one that
 -- it can use is granted, and its other places go in the same script.
 
-local function refusal(reason, till) return { reason, int(till and till - now or 0) } end
+-- A refusal as nodes get it, with the milliseconds until its time.
+local function refusal_fields(refusal) return { refusal.reason, int(refusal.till and refusal.till - now or 0) } end
 
 -- The refusal of two pools: the one that says when to come back, and the earlier time.
-local function sooner_retry(one, one_till, other, other_till)
-  if one == nil then return other, other_till end
-  if one ~= 'Cooling' then
-    if other == 'Cooling' then return other, other_till end
-    return one, one_till
-  end
-  if other == 'Cooling' and other_till < one_till then return other, other_till end
-  return one, one_till
+local function sooner_retry(one, other)
+  local is_sooner = other.till and (not one or not one.till or other.till < one.till)
+  return (is_sooner or not one) and other or one
 end
 
 local function is_place(target) return target.state == 'placed' or target.state == 'parked' end
@@ -74,10 +70,10 @@ local function widen(record)
     if target.state == 'later' then
       target.state = 'gone'
       local p = by_name[target.pool]
-      local reason, till = 'Unavailable', nil
-      if p then reason, till = hopeless(p, target.request, record.deadline) end
-      if reason then
-        record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
+      local refusal = { reason = 'Unavailable' }
+      if p then refusal = hopeless(p, target.request, record.deadline) end
+      if refusal then
+        record.lost = sooner_retry(record.lost, refusal)
       elseif has_place(p, target.request) then
         join_place(record, target)
       end
@@ -87,20 +83,20 @@ local function widen(record)
   settle(record)
 end
 
-local function notify_refusal(node, ticket, reason, till)
-  notify(node, 'refuse ' .. ticket .. ' ' .. table.concat(refusal(reason, till), ' '))
+local function notify_refusal(node, ticket, refusal)
+  notify(node, 'refuse ' .. ticket .. ' ' .. table.concat(refusal_fields(refusal), ' '))
 end
 
 local function notify_grant(node, ticket, grant) notify(node, 'grant ' .. ticket .. ' ' .. table.concat(grant, ' ')) end
 
 -- Gives up a place. The last one of a waiter refuses it, unless it takes its other places.
-local function give_up(record, target, reason, till)
-  record.lost, record.lost_till = sooner_retry(record.lost, record.lost_till, reason, till)
+local function give_up(record, target, refusal)
+  record.lost = sooner_retry(record.lost, refusal)
   widen(record)
   leave_place(record, target)
   if #places_of(record) > 0 then return settle(record) end
   end_record(record)
-  notify_refusal(record.node, record.ticket, record.lost, record.lost_till)
+  notify_refusal(record.node, record.ticket, record.lost)
 end
 
 -- Parks the places of a waiter in skipped pools while it has a place in another one.
@@ -117,8 +113,8 @@ settle = function(record)
       target.state = 'parked'
       touch(record)
     elseif target.state == 'parked' and not parks then
-      local reason, till = hopeless(p, target.request, record.deadline)
-      if reason then return give_up(record, target, reason, till) end
+      local refusal = hopeless(p, target.request, record.deadline)
+      if refusal then return give_up(record, target, refusal) end
       stand(p, record.node, record.ticket, target.request, record.number)
       target.state = 'placed'
       touch(record)
@@ -129,28 +125,27 @@ end
 -- The targets of a request that may serve it before a deadline, and the refusal of the others, if there is one. During the quiet period of
 -- an empty store all may, because returning nodes bring their leases, and the accounts may not be restored yet.
 local function able_of(targets, deadline)
-  local able, reason, till = {}, nil, nil
+  local able, refusal = {}, nil
   for _, target in ipairs(targets) do
     local p = quiet > now and pool_named(target.pool) or configured(target.pool)
-    local why, when
-    if p and quiet <= now then why, when = hopeless(p, target.request, deadline) end
+    local why = p and quiet <= now and hopeless(p, target.request, deadline)
     if why then
-      reason, till = sooner_retry(reason, till, why, when)
+      refusal = sooner_retry(refusal, why)
     elseif p then
       able[#able + 1] = target
     end
   end
-  return able, reason, till
+  return able, refusal
 end
 
 -- The refusal of targets where nothing comes before a deadline, and of one that was refused before them; `otherwise` if a target may serve.
-local function refusal_of(targets, deadline, reason, till, otherwise)
+local function refusal_of(targets, deadline, refusal, otherwise)
   for _, target in ipairs(targets) do
-    local why, when = hopeless(by_name[target.pool], target.request, deadline)
-    if why == nil then return otherwise, nil end
-    reason, till = sooner_retry(reason, till, why, when)
+    local why = hopeless(by_name[target.pool], target.request, deadline)
+    if not why then return { reason = otherwise } end
+    refusal = sooner_retry(refusal, why)
   end
-  return reason, till
+  return refusal or { reason = otherwise }
 end
 
 -- Lets a request of this node wait at targets: at the first one alone if it `holds`. `claim` has its style, spread and preference. With
@@ -221,26 +216,25 @@ local function choose(targets, spread, preferred)
 end
 
 -- Gives a slot; the first one after the time of a cooling probes the upstream. Returns the content of the grant.
-local try_stated, refuse_tried, take_budgets
+local try_stated, refuse_tried, take_budgets, note_budgets
 local function give(p, node, ticket, account, lease_request)
-  local model = 0
+  local want = want_of(lease_request)
   given = given + 1
+  local lease = { account = account, fence = given, model = 0 }
   if account ~= '' then
-    model = take_models(p, account, want_of(lease_request))
+    lease.model, lease.reserved = take_models(p, account, want), take_budgets(p, account, want)
     count_given(p, account)
   end
-  hold(p, node, ticket, account, given, model)
-  if account ~= '' then
-    try_stated(p, account)
-    take_budgets(p, node, ticket, account, want_of(lease_request))
-  end
+  hold(p, node, ticket, lease)
+  if account ~= '' then try_stated(p, account) end
+  if lease.reserved then note_budgets(p, account) end
   -- Its cooling may have ended since the last look.
   if p.skip == 'yes' and p.till and p.till <= now and not p.probe then p.skip = 'probe' end
   if p.skip == 'probe' then
     p.probe = node .. '|' .. ticket
     set_skip(p, 'yes')
   end
-  return grant_of(p, node, ticket, account, int(given), int(model))
+  return grant_of(p, node, ticket, lease)
 end
 
 -- Serves waiters in order while there are free slots.
@@ -274,9 +268,9 @@ local function refuse(p, line)
     local ticket = call('ZRANGE', p.k .. 'line:' .. line, 0, 0)[1]
     if ticket == nil then return end
     local record = record_of(node, ticket)
-    local reason, till = hopeless(p, without_needs(lease_request), record.deadline)
-    if reason == nil then return end
-    give_up(record, target_at(record, p), reason, till)
+    local refusal = hopeless(p, without_needs(lease_request), record.deadline)
+    if not refusal then return end
+    give_up(record, target_at(record, p), refusal)
   end
 end
 
@@ -299,8 +293,8 @@ local function refuse_shared(p)
   end
   each_record(p, function(record)
     local target = target_at(record, p)
-    local reason, till = hopeless(p, target.request, record.deadline)
-    if reason and target.state == 'parked' then give_up(record, target, reason, till) end
+    local refusal = target.state == 'parked' and hopeless(p, target.request, record.deadline)
+    if refusal then give_up(record, target, refusal) end
   end)
 end
 
@@ -330,7 +324,7 @@ end
 local function set_state(p, account, state, till)
   local a = changed_account(account)
   a.state, a.till = state, till == INF and 'inf' or till
-  if till ~= INF then call('HDEL', p.k .. 'trying', account) end
+  if till ~= INF then a.trying = nil end
   arrange(p, account)
 end
 
@@ -434,7 +428,8 @@ local function due()
   for _, p in ipairs(pools) do
     for _, account in ipairs(call('ZRANGEBYSCORE', p.k .. 'untried', '-inf', now)) do
       set_state(p, account, 'out', INF)
-      call('HSET', p.k .. 'trying', account, me)
+      changed_account(account).trying = me
+      call('SADD', K .. 'tasks:' .. me, account)
       accounts[#accounts + 1] = account
     end
   end

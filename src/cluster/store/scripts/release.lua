@@ -21,7 +21,7 @@ local clean = ''
 if is_account then
   local a = account_of(account)
   if ended.unclean and a.member then changed_account(account).unclean = true end
-  if ended.cleans and used(p, account) == 0 and a.unclean and call('HEXISTS', p.k .. 'cleaning', account) == 0 then
+  if ended.cleans and a.use == 0 and a.unclean and not a.cleaning then
     changed_account(account).unclean = nil
     set_cleaning(p, account, me)
     clean = account
@@ -29,6 +29,6 @@ if is_account then
 end
 -- A repeated call after a lost reply: the deletion is still assigned to this node.
 local seen = ended.cleans and was == 'unknown' and ended.seen
-if seen and call('HGET', pool_of(seen.account).k .. 'cleaning', seen.account) == me then clean = seen.account end
+if seen and account_of(seen.account).cleaning == me then clean = seen.account end
 if ended.memory and was == 'granted' then keep_conversation('threads', unpack(ended.memory)) end
 return finish({ was, clean, changed[1] or '', changed[2] or '', changed[3] or '', cooled or '', unpack(told) })

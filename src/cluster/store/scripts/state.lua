@@ -12,7 +12,8 @@
 -- `blocked` those that no free account suits, by the time at which one may, and `pins:<account>` those that are pinned to an account.
 --
 -- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `accounts` has the accounts by name, each as JSON without what
--- `NEW_ACCOUNT` says. `leases:<node>` has the leases of a node by their tickets: fence, account, pool and the number of the model.
+-- `NEW_ACCOUNT` says. `leases:<node>` has the leases of a node by their tickets, each as JSON: account (empty without one), fence, pool, the
+-- number of the model that it serves, and what it has reserved of budgets.
 --
 -- `tickets:<node>` has the waiters of a node by their tickets, and `queue` those of all by number. A record is JSON: number, deadline, since,
 -- style, spread, the preferred account, whether it holds at its first pool, the targets in order, and the refusal of the places that it has
@@ -88,6 +89,8 @@ local NEW_ACCOUNT = {
   -- Its state apart from its budgets, and until when (`inf` while it is tried); when its used-up budget ends; until when its upstream wants no
   -- request, if that is later than the end of its cooling.
   state = 'ready', till = 0, spent = 0, stated = 0,
+  -- Its leases. `cleaning` and `trying` are there while a node deletes its sessions or tries it; that node's `tasks:<node>` has its name.
+  use = 0,
   -- The last fault with how many there were in a row, and the numbers of the last one and of the token. A fault has its delays, `first` and
   -- `longest`; `unclean` is there if sessions are to be deleted.
   fault = '', faults = 0, epoch = '0', token = '0', tested = '',

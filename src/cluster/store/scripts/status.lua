@@ -18,7 +18,7 @@ local function state_of_pool(p)
   if budgeted then seen.used_of_budgets = used_of_budgets('@' .. p.name) end
   if ARGV[4] == 'accounts' then
     seen.available = call('ZRANGE', p.k .. 'spare', 0, -1)
-    seen.used = call('HKEYS', p.k .. 'use')
+    seen.used = call('SMEMBERS', p.k .. 'used')
   end
   return seen
 end
