@@ -18,7 +18,6 @@ import type { Upstreams } from "../upstream/Upstreams.ts"
 import { makePool } from "./inProcessPool.ts"
 import type { AccountPool } from "./Lease.ts"
 import type { MadePool } from "./pool.ts"
-import { makeSharedPool } from "./shared/sharedPool.ts"
 import { UpstreamActivity } from "./UpstreamActivity.ts"
 
 export { anywhere } from "./Lease.ts"
@@ -51,5 +50,8 @@ export class Accounts extends Context.Service<Accounts, AccountPool>()("model-ga
     Accounts | UpstreamActivity,
     never,
     ConfigStore | SharedRevision | Upstreams | Store
-  > = layerOf(makeSharedPool)
+  > = layerOf(
+    // Loaded with a store alone.
+    Effect.flatMap(Effect.promise(() => import("./shared/sharedPool.ts")), ({ makeSharedPool }) => makeSharedPool)
+  )
 }

@@ -13,7 +13,6 @@ import type { UpstreamActivity } from "../accounts/UpstreamActivity.ts"
 import { AdminAuth } from "../admin/auth/AdminAuth.ts"
 import { Nodes } from "../admin/nodes/Nodes.ts"
 import { currentVersion } from "../admin/system/build.ts"
-import { layerSharedNotices } from "../cluster/store/noticeClaims.ts"
 import { layerCompletion } from "../completion/makeCompletion.ts"
 import { UsageRecorder } from "../completion/UsageRecorder.ts"
 import { Deadlines } from "../config/clock/Deadlines.ts"
@@ -35,10 +34,8 @@ import { Requests } from "../recordings/Requests.ts"
 import { SampleFolder } from "../recordings/SampleFolder.ts"
 import { layerResponses } from "../styles/responses/store/memoryResponses.ts"
 import type { ResponsesStore } from "../styles/responses/store/ResponsesStore.ts"
-import { layerSharedCalls, layerSharedResponses } from "../styles/responses/store/sharedResponses.ts"
 import * as UpstreamLayer from "../upstream/layer.ts"
 import { layerReadModels } from "../upstream/readModels.ts"
-import { layerSharedRefusals } from "../upstream/sharedRefusals.ts"
 import { layerHttpClient } from "../upstream/transports/httpClient.ts"
 import type { Upstreams } from "../upstream/Upstreams.ts"
 import { KeyLimits } from "../usage/KeyLimits.ts"
@@ -56,16 +53,6 @@ export const InProcessState = Nodes.layer(currentVersion).pipe(
   Layer.merge(layerResponses),
   Layer.merge(AdminSecrets.layer),
   Layer.merge(KeyLimits.layer)
-)
-
-/** State shared by the nodes of a cluster. Needs a `Store` and the shared configuration (`ConfigStore.layerShared`). */
-export const SharedState = Nodes.layerShared(currentVersion).pipe(
-  Layer.provideMerge(Accounts.layerShared),
-  Layer.merge(Layer.provideMerge(layerSharedCalls, layerSharedResponses)),
-  Layer.merge(AdminSecrets.layerShared),
-  Layer.merge(KeyLimits.layerShared),
-  Layer.merge(layerSharedNotices),
-  Layer.merge(layerSharedRefusals)
 )
 
 /** What is done with a configuration, over the store that has it. */
@@ -131,7 +118,7 @@ type Services<E, R, E2, R2> = ReturnType<typeof servicesOver<E, R, E2, R2>>
 export function gatewayServices<E, R>(
   upstreams: Layer.Layer<Upstreams, E, R>
 ): Services<E, R, Layer.Error<InProcess>, Layer.Services<InProcess>>
-/** The same with the given state: `SharedState`, or the embedder's own. */
+/** The same with the given state: `SharedState` of `model-gateway/cluster`, or the embedder's own. */
 export function gatewayServices<E, R, E2, R2>(
   upstreams: Layer.Layer<Upstreams, E, R>,
   state: Layer.Layer<GatewayState, E2, R2>

@@ -50,7 +50,6 @@ import {
   refuseUnpriced,
   type Stage
 } from "./keyRules.ts"
-import { makeSharedLimits } from "./sharedLimits.ts"
 import { UsageStore } from "./UsageStore.ts"
 
 export { type AdmissionRequest, keyStatusOf, type KeyUsage, Refused, refuseKey } from "./keyRules.ts"
@@ -293,6 +292,7 @@ export class KeyLimits extends Context.Service<KeyLimits, {
     const store = yield* Store
     const clock = yield* Clock.Clock
     const fork = yield* FiberSet.makeRuntime<never, void, never>()
+    const { makeSharedLimits } = yield* Effect.promise(() => import("./sharedLimits.ts"))
     const { admit, enter, flush, usageOf } = makeSharedLimits(
       store,
       config,

@@ -13,7 +13,6 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { Environment } from "../config/Environment.ts"
 import { makeConfiguredStore } from "./configuredStore.ts"
 import { makeMemoryStore } from "./memoryStore.ts"
-import { makeRedisStore } from "./redisStore.ts"
 import { makeSqliteStore, type SqliteOptions } from "./sqliteStore.ts"
 import type { UsageStoreShape } from "./UsageStoreShape.ts"
 
@@ -41,6 +40,7 @@ export class UsageStore extends Context.Service<UsageStore, UsageStoreShape>()("
     UsageStore,
     Effect.gen(function*() {
       const config = yield* ConfigStore
+      const { makeRedisStore } = yield* Effect.promise(() => import("./redisStore.ts"))
       return yield* makeRedisStore(yield* Store, {
         enabled: () => config.now().usage.enabled,
         keepDays: () => config.now().usage.keep_days,

@@ -43,13 +43,14 @@ const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, f
     110,
     14_000
   ],
+  "src/cluster.ts": [gateway, 720, 95_500],
   "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "http", "server"], 96, 12_000],
   "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_000],
-  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 740, 99_000],
+  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 730, 96_500],
   "src/pool.ts": [["domain", "placement"], 15, 2_700],
   "src/sieve.ts": [["domain", "sieve"], 42, 6_000],
   "src/styles.ts": [["completion", "config", "contracts", "domain", "http", "sieve", "styles"], 228, 27_000],
-  "src/testing.ts": [[...gateway, "testing"].toSorted(), 755, 102_000],
+  "src/testing.ts": [[...gateway, "testing"].toSorted(), 745, 99_500],
   "src/transducer.ts": [["domain"], 8, 800]
 }
 
@@ -87,11 +88,19 @@ describe("The entries of the package", () => {
     }
   )
 
-  it("load no module of the store's connection before a store is configured", () => {
+  it("load no module of the store before one is configured, but its interface and the shared configuration", () => {
     for (const entry of ["src/index.ts", "src/main.ts", "src/server/cli/program.ts"]) {
       const { files } = loadsOf(entry)
       for (const file of ["client", "makeStore", "connection", "scripts"]) {
         assert.notInclude(files, `src/cluster/store/${file}.ts`)
+      }
+      for (
+        const file of ["accounts/shared/sharedPool", "accounts/shared/claims", "usage/sharedLimits", "usage/redisStore"]
+      ) {
+        assert.notInclude(files, `src/${file}.ts`)
+      }
+      for (const file of ["styles/responses/store/sharedResponses", "upstream/sharedRefusals", "server/serveShared"]) {
+        assert.notInclude(files, `src/${file}.ts`)
       }
     }
   })
