@@ -1263,7 +1263,7 @@ export const en = {
     endsAt: "At a time",
     addLimit: "Add a limit",
     atMost: "At most",
-    then: "then",
+    followed: "then",
     refuse: "refuse",
     useModel: (model: string) => `use ${model}`,
     strictly: "Count ahead what requests may use",

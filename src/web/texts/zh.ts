@@ -1289,7 +1289,7 @@ export const zh: Texts = {
     endsAt: "指定时间",
     addLimit: "添加限额",
     atMost: "最多",
-    then: "之后",
+    followed: "之后",
     refuse: "拒绝",
     useModel: (model) => `改用 ${model}`,
     strictly: "预先计入请求可能的用量",

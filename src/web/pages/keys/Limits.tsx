@@ -34,7 +34,7 @@ const Then = ({ form, models, window }: Pick<Shown, "form" | "models"> & { reado
   const chosen = form.text(path)
   return (
     <>
-      <span>{t.then}</span>
+      <span>{t.followed}</span>
       <select
         aria-label={t.limitOf("fallback", t.windowOf(window))}
         title={form.fields.find((each) => each.path === path)?.description}
