@@ -206,6 +206,7 @@ describe("journeys at the console", () => {
     assert.strictEqual(await asCaller(), 200)
     await keyMenu("team a", "Edit")
     await dialog("Edit team a").getByRole("textbox", { name: "Name" }).fill("team b")
+    await dialog("Edit team a").getByRole("button", { name: "Add a limit" }).click()
     await dialog("Edit team a").getByRole("textbox", { name: "Requests, per day" }).fill("1")
     await button("Save").click()
     await keys.getByText("team b").waitFor()
@@ -542,6 +543,8 @@ describe("journeys at the console", () => {
     await button("Preview import").click()
     await page.getByRole("alert").getByText("must be between 1 and 256").waitFor()
     await field.fill(`{"keys":["another-key"]}`)
+    // The import comes with its preview.
+    assert.strictEqual(await button("Import").count(), 0)
     await button("Preview import").click()
     const preview = page.getByRole("status", { name: "Preview import" })
     await preview.getByRole("row", { name: "Keys +1 0 0 2" }).waitFor()
@@ -553,6 +556,7 @@ describe("journeys at the console", () => {
     // A replacing import shows what goes, and asks for a typed word.
     await field.fill(`{"keys":["a-third-key"]}`)
     await page.getByRole("combobox", { name: "Mode" }).selectOption("Replace")
+    await button("Preview import").click()
     await button("Replace everything").click()
     const asked = dialog("Replace keys, accounts and settings")
     await asked.getByRole("row", { name: "Keys +1 −2 0 1" }).waitFor()

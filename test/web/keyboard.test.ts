@@ -125,6 +125,7 @@ it("a key with a budget is made", async () => {
   await press(button("New key"))
   const form = dialog("New key")
   await write(form.getByRole("textbox", { name: "Name" }), "By keyboard")
+  await press(form.getByRole("button", { name: "Add a limit" }))
   await write(form.getByRole("textbox", { name: "Requests, per day" }), "100")
   await press(form.getByRole("button", { name: "Create key" }))
   await press(dialog("By keyboard is ready").getByRole("button", { name: "Close" }))

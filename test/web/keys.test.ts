@@ -6,7 +6,7 @@ import type { Page } from "playwright-core"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { findings, openSignedIn, useBrowser, type Watched } from "./support.ts"
+import { adminOf, controls, findings, openSignedIn, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 const keys = [businessKey, "a-key-with-two-limits", "a-key-that-ends", "a-plain-key"]
@@ -40,6 +40,7 @@ beforeEach(async () => {
 })
 afterAll(() => gateway.stop())
 
+const { act, button, dialog } = controls(() => page)
 const table = () => page.getByRole("table", { name: "Keys" })
 const row = (name: string) => table().getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) })
 
@@ -66,5 +67,53 @@ describe("the list of keys", () => {
     // The day of an end without its year, as that is plain.
     await row("Workshop").getByText(/^until \d+ [A-Z][a-z]{2,3}$/).waitFor()
     assert.deepStrictEqual(await findings(page), [])
+  })
+})
+
+describe("the form of a key", () => {
+  it("says limits as sentences, which change what they limit and keep what follows, with models and an end to choose", async () => {
+    await button("New key").click()
+    const made = dialog("New key")
+    const [amount, unit, time] = ["Requests, per day", "What is limited: Requests, per day", "Tokens, per day"]
+    await made.getByRole("textbox", { name: "Name", exact: true }).fill("Evaluation")
+    await made.getByRole("checkbox", { name: "upstream-chat", exact: true }).check()
+    await made.getByText("1 model chosen.").waitFor()
+    await button("Add a limit").click()
+    await made.getByRole("textbox", { name: amount }).and(page.locator(":focus")).fill("20")
+    await made.getByRole("combobox", { name: "Fallback, per day" }).selectOption("use upstream-reasoner")
+    await button("Add a limit").click()
+    await made.getByRole("textbox", { name: time }).fill("1,000")
+    // What one sentence limits, the other cannot.
+    const taken = made.getByRole("combobox", { name: unit }).getByRole("option", { name: "tokens" })
+    assert.isTrue(await taken.isDisabled())
+    assert.deepStrictEqual(await findings(page, "dialog"), [])
+    await button("Delete Tokens, per day").click()
+    await button("Add a limit").and(page.locator(":focus")).waitFor()
+    await made.getByRole("combobox", { name: `Time of the limit: ${amount}` }).selectOption("per month")
+    await made.getByRole("combobox", { name: "Expires" }).selectOption("In 30 days")
+    await button("Create key").click()
+    await dialog("Evaluation is ready").getByRole("button", { name: "Close" }).click()
+
+    const of = async () => {
+      const { items } = await adminOf(() => gateway)("/admin/keys?q=Evaluation")
+      return (items as readonly [Readonly<Record<string, unknown>>])[0]
+    }
+    const item = await of()
+    assert.deepStrictEqual(item["models"], ["upstream-chat"])
+    assert.deepInclude((item["limits"] as readonly [object])[0], {
+      window: "month",
+      requests: 20,
+      tokens: null,
+      fallback: "upstream-reasoner"
+    })
+    const days = (Date.parse(String(item["expires_at"])) - Date.now()) / 86_400_000
+    assert.strictEqual(Math.round(days), 30)
+
+    await act("Edit", "Evaluation", "Keys")
+    await dialog("Edit Evaluation").getByRole("combobox", { name: "Expires" }).selectOption("Never")
+    await button("Delete Requests, per month").click()
+    await button("Save").click()
+    await row("Evaluation").getByText("No limits").waitFor()
+    assert.deepInclude(await of(), { limits: [], expires_at: null })
   })
 })

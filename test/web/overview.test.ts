@@ -159,9 +159,10 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   await page.getByRole("button", { name: "New key" }).click()
   const form = page.getByRole("dialog", { name: "New key" })
   await form.getByRole("textbox", { name: "Name" }).fill("Mobile app")
-  await form.getByRole("textbox", { name: "Models, one per line" }).fill("upstream-chat")
+  await form.getByRole("checkbox", { name: "upstream-chat", exact: true }).check()
   // Numbers are accepted with separators of thousands, and shown with them.
   const tokens = form.getByRole("textbox", { name: "Tokens, per day" })
+  for (const _ of [1, 2]) await form.getByRole("button", { name: "Add a limit" }).click()
   await tokens.fill("5000000")
   await form.getByRole("textbox", { name: "Requests, per day" }).fill("20,000")
   assert.strictEqual(await tokens.inputValue(), "5,000,000")

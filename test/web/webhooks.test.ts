@@ -6,7 +6,7 @@ import { keyId } from "../../src/domain/identity.ts"
 import { isSignedBy, type Receiver, startReceiver } from "../server/webhooks/receiver.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
-import { adminOf, controls, goTo, openSignedIn, useBrowser, type Watched } from "./support.ts"
+import { adminOf, controls, findings, goTo, openSignedIn, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 let receiver: Receiver
@@ -28,14 +28,18 @@ const row = (name: string) => page.getByRole("row", { name: new RegExp(`^${name}
 
 describe("the console", () => {
   it("adds a webhook, tests it, changes it without showing its secret, and deletes it", async () => {
-    const secret = `whsec_${Buffer.alloc(32, "a").toString("base64")}`
     gateway = await startGateway({})
     watched = await openSignedIn(browser(), gateway.url, "webhooks")
     page = watched.page
     await button("Add webhook").click()
     await field("Name").fill("ops")
     await field("URL").fill(receiver.url)
-    await page.getByLabel("Secret", { exact: true }).fill(secret)
+    assert.strictEqual(await page.getByLabel("Previous secret").count(), 0)
+    await button("Generate").click()
+    const secret = await dialog("Add webhook").locator("code").textContent() ?? ""
+    assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+    await dialog("Add webhook").getByText("it is not shown again").waitFor()
+    assert.deepStrictEqual(await findings(page, "dialog"), [])
     await button("Save").click()
     await row("ops").getByText("none yet").waitFor()
     await row("ops").getByRole("button", { name: "Test ops" }).click()
@@ -44,7 +48,15 @@ describe("the console", () => {
     await row("ops").getByRole("button", { name: "Test ops" }).and(page.locator(":focus")).waitFor()
     assert.isTrue(isSignedBy(secret, receiver.received[0]!))
     await row("ops").getByRole("button", { name: "Edit ops" }).click()
-    await field("Events").fill("budget.*\nquota.low")
+    const event = (name: string) => dialog("Edit ops").getByRole("checkbox", { name, exact: true })
+    await event("budget.*").check()
+    await event("quota.low").check()
+    // A group is all of its events: without one of them the others are left.
+    await event("pool.empty").check()
+    await event("pool.back").check()
+    assert.isTrue(await event("pool.*").isChecked())
+    await event("pool.*").uncheck()
+    assert.isFalse(await event("pool.empty").isChecked())
     await button("Save").click()
     await row("ops").getByText("budget.*, quota.low").waitFor()
     await row("ops").getByRole("button", { name: "Test ops" }).click()
@@ -62,8 +74,8 @@ describe("the console", () => {
     watched = await openSignedIn(browser(), gateway.url, "keys")
     page = watched.page
     await act("Edit", "Team", "Keys")
-    await dialog("Team").getByLabel("Strict, per day").check()
-    await dialog("Team").getByLabel("Fallback, per day").fill("upstream-chat")
+    await dialog("Team").getByRole("checkbox", { name: "Count ahead what requests may use" }).check()
+    await dialog("Team").getByRole("combobox", { name: "Fallback, per day" }).selectOption("upstream-chat")
     await dialog("Team").getByLabel("Class").selectOption("background")
     await button("Save").click()
     await row("Team").getByText("per day: strict, then upstream-chat").waitFor()

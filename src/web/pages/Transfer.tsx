@@ -174,14 +174,13 @@ const Import = () => {
           }}
         />
         <div class="actions">
-          <button type="button" disabled={busy} onClick={() => start(true)}>{t.preview}</button>
           <button
             type="button"
-            class={mode === "replace" ? "danger" : "primary"}
+            class={preview?.changes === undefined ? "primary" : ""}
             disabled={busy}
-            onClick={() => start(false)}
+            onClick={() => start(true)}
           >
-            {mode === "replace" ? t.doReplace : t.doImport}
+            {t.preview}
           </button>
         </div>
       </div>
@@ -191,6 +190,18 @@ const Import = () => {
           <p>{t.previewOnly}</p>
           <Differences changes={preview.changes} />
           {preview.warnings?.map((warning) => <p key={warning} class="notice warn">{warning}</p>)}
+        </div>
+      )}
+      {preview?.changes !== undefined && (
+        <div class="actions">
+          <button
+            type="button"
+            class={mode === "replace" ? "danger" : "primary"}
+            disabled={busy}
+            onClick={() => start(false)}
+          >
+            {mode === "replace" ? t.doReplace : t.doImport}
+          </button>
         </div>
       )}
       {asking !== undefined && (

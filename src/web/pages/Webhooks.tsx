@@ -3,11 +3,12 @@
  */
 import * as Effect from "effect/Effect"
 import { useState } from "preact/hooks"
-import { EntryField, EntryFields, otherPaths, useEntry, WithFields } from "../forms/Entry.tsx"
-import type { Entry, FormField } from "../forms/fields.ts"
+import { EntryField, EntryFields, type EntryForm, otherPaths, useEntry, WithFields } from "../forms/Entry.tsx"
+import { type Entry, type FormField, linesOf } from "../forms/fields.ts"
 import { Badge } from "../parts/Badge.tsx"
+import { CopyButton } from "../parts/Copy.tsx"
 import { ConfirmDialog, FormDialog } from "../parts/Dialog.tsx"
-import { useWork } from "../parts/Form.tsx"
+import { Check, useWork } from "../parts/Form.tsx"
 import { number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
@@ -19,6 +20,7 @@ import { causeText } from "../state/failure.ts"
 import { saveEntry } from "../state/mapEntry.ts"
 import { useTexts } from "../state/preferences.ts"
 import { readOf, reload } from "../state/reads.ts"
+import { useValue } from "../state/registry.ts"
 
 type Page = Reply<"admin-webhooks", "get">
 type Webhook = Page["webhooks"][number]
@@ -54,8 +56,104 @@ const saveWebhook = (
 
 const noEntry: Entry = {}
 
-const Editor = ({ fields, onClose, webhook: before }: {
+type EventType = Page["events"][number]
+
+/** What an event belongs to: the beginning of its name. */
+const groupOf = (type: string): string => type.slice(0, type.indexOf("."))
+
+/** Whether an entry of the chosen events has one of them. */
+const matches = (chosen: string, type: string): boolean =>
+  chosen.endsWith("*") ? type.startsWith(chosen.slice(0, -1)) : chosen === type
+
+/** The chosen events without or with one of them, or with a whole group in place of its events. */
+const toggled = (
+  chosen: ReadonlyArray<string>,
+  types: ReadonlyArray<string>,
+  changed: ReadonlyArray<string>,
+  isOn: boolean
+): ReadonlyArray<string> => {
+  const group = groupOf(changed[0]!)
+  const whole = `${group}.*`
+  const own = types.filter((type) => groupOf(type) === group)
+  const left = own.filter((type) => changed.includes(type) ? isOn : chosen.some((each) => [whole, type].includes(each)))
+  const others = chosen.filter((each) => each !== whole && !own.includes(each))
+  return [...others, ...left.length === own.length ? [whole] : left]
+}
+
+/** The events of a webhook as check boxes by what they are about: none that is chosen stands for all. */
+const Events = ({ events, form }: { readonly events: ReadonlyArray<EventType>; readonly form: EntryForm }) => {
+  const t = useTexts().webhooks
+  const chosen = linesOf(form.text("events"))
+  const types = events.map(({ type }) => type)
+  const isOn = (type: string) => chosen.some((each) => matches(each, type))
+  const change =
+    (changed: ReadonlyArray<string>) => (event: { readonly currentTarget: { readonly checked: boolean } }) =>
+      form.set("events", toggled(chosen, types, changed, event.currentTarget.checked).join("\n"))
+  return (
+    <fieldset class="stack tight">
+      <legend class="label">{t.fields("events")}</legend>
+      {[...Map.groupBy(events, ({ type }) => groupOf(type))].map(([group, own]) => (
+        <div key={group} class="checks" role="group" aria-label={group}>
+          {own.length > 1 && (
+            <Check
+              label={`${group}.*`}
+              title={t.wholeGroup}
+              checked={own.every(({ type }) => isOn(type))}
+              onChange={change(own.map(({ type }) =>
+                type
+              ))}
+            />
+          )}
+          {own.map(({ type, when }) => (
+            <Check key={type} label={type} title={when} checked={isOn(type)} onChange={change([type])} />
+          ))}
+        </div>
+      ))}
+      <p class="hint">{t.withoutEvents}</p>
+    </fieldset>
+  )
+}
+
+/** A secret that signs events. */
+const newSecret = (): string => `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`
+
+/** The secret, which can be made here and is then shown to be copied. */
+const Secret = ({ form }: { readonly form: EntryForm }) => {
+  const t = useTexts().webhooks
+  const [made, setMade] = useState("")
+  const isShown = made !== "" && made === form.text("secret")
+  return (
+    <>
+      <div class="row">
+        <EntryField grow form={form} names={t.fields} path="secret" />
+        <button
+          type="button"
+          onClick={() => {
+            const secret = newSecret()
+            setMade(secret)
+            form.set("secret", secret)
+          }}
+        >
+          {t.generate}
+        </button>
+      </div>
+      {isShown
+        ? (
+          <p class="notice warn copied" role="status">
+            <code>{made}</code>
+            <CopyButton name={t.fields("secret") ?? ""} text={made} />
+            <span>{t.copySecret}</span>
+          </p>
+        )
+        : <p class="hint">{t.secretHint}</p>}
+    </>
+  )
+}
+
+const Editor = ({ events, fields, onClose, webhook: before }: {
   readonly fields: ReadonlyArray<FormField>
+  /** The events that exist. */
+  readonly events: ReadonlyArray<EventType>
   /** The webhook that is changed; absent to add one. */
   readonly webhook: Webhook | undefined
   readonly onClose: () => void
@@ -81,10 +179,18 @@ const Editor = ({ fields, onClose, webhook: before }: {
     >
       {before === undefined && <EntryField {...shown} path="name" placeholder="ops" />}
       <EntryField {...shown} path="url" placeholder="https://hooks.example/gateway" />
-      <EntryField {...shown} path="secret" />
-      <p class="hint">{t.secretHint}</p>
-      <EntryField {...shown} path="events" rows={3} placeholder={t.allEvents} />
-      <EntryFields {...shown} paths={otherPaths(fields, ["name", "url", "secret", "events"])} />
+      <Secret form={form} />
+      <Events events={events} form={form} />
+      <EntryFields
+        {...shown}
+        paths={otherPaths(fields, [
+          "name",
+          "url",
+          "secret",
+          "events",
+          ...before === undefined ? ["secret_previous"] : []
+        ])}
+      />
     </FormDialog>
   )
 }
@@ -172,10 +278,13 @@ const Rows = ({ onDelete, onEdit, page: { states, webhooks } }: {
   )
 }
 
+const noEvents: ReadonlyArray<EventType> = []
+
 export const Webhooks = () => {
   const { common, webhooks: t } = useTexts()
   const [editing, setEditing] = useState<{ readonly webhook: Webhook | undefined }>()
   const [deleting, setDeleting] = useState<Webhook>()
+  const events = useValue(webhooksAtom)?.events ?? noEvents
   return (
     <>
       <Heading name={common.pages.webhooks}>
@@ -197,7 +306,14 @@ export const Webhooks = () => {
           name={editing.webhook === undefined ? t.add : common.actionOn(t.edit, editing.webhook.name)}
           onClose={() => setEditing(undefined)}
         >
-          {(fields) => <Editor fields={fields} webhook={editing.webhook} onClose={() => setEditing(undefined)} />}
+          {(fields) => (
+            <Editor
+              events={events}
+              fields={fields}
+              webhook={editing.webhook}
+              onClose={() => setEditing(undefined)}
+            />
+          )}
         </WithFields>
       )}
       {deleting !== undefined && (

@@ -128,14 +128,19 @@ const openMenu = press(`Actions ${accountNames[4]!}`)
 
 export const states: ReadonlyArray<State> = [
   // Keys
-  { name: "key-new", route: "keys", open: press("New key"), ...dialog },
+  {
+    name: "key-new",
+    route: "keys",
+    open: inTurn(press("New key"), press("Add a limit"), press("Add a limit"), text("claude-sonnet-4-5")),
+    ...dialog
+  },
   { name: "key-edit", route: "keys", open: act("Edit", aKey.name), ...dialog },
   { name: "key-delete", route: "keys", open: act("Delete", aKey.name), ...question },
   { name: "key-menu", route: "keys", open: press(`Actions ${keys[2]!.name}`) },
   {
     name: "key-error",
     route: "keys",
-    open: inTurn(press("New key"), fill("Requests, per day", "many"), press("Create key")),
+    open: inTurn(press("New key"), press("Add a limit"), fill("Requests, per day", "many"), press("Create key")),
     ...question
   },
   {
@@ -288,6 +293,7 @@ export const states: ReadonlyArray<State> = [
       (page) =>
         page.getByRole("textbox", { name: "Configuration to import" }).fill(`{ "keys": ["sk-new"], "accounts": [] }`),
       (page) => page.getByRole("combobox", { name: "Mode" }).selectOption("Replace"),
+      press("Preview import"),
       press("Replace everything"),
       (page) => page.getByRole("dialog").waitFor()
     ),

@@ -4,117 +4,110 @@
 import * as Exit from "effect/Exit"
 import { useMemo, useState } from "preact/hooks"
 import { EntryField, type EntryForm, otherPaths, useEntry, WithFields } from "../../forms/Entry.tsx"
-import { FieldInput, useRefusal } from "../../forms/FieldInput.tsx"
-import { type Entry, type FormField, plainName } from "../../forms/fields.ts"
+import { asLocal, type Entry, type FormField, linesOf } from "../../forms/fields.ts"
 import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
-import { Check, type ReadField, TextField } from "../../parts/Form.tsx"
-import { Row, Table, Tick } from "../../parts/Table.tsx"
+import { Check, type ReadField, Select, TextField } from "../../parts/Form.tsx"
 import { attempt, call, report } from "../../state/actions.ts"
 import { useCurrency } from "../../state/currency.ts"
 import { causeText } from "../../state/failure.ts"
 import { useTexts } from "../../state/preferences.ts"
-import { reload } from "../../state/reads.ts"
+import { readOf, reload } from "../../state/reads.ts"
+import { useValue } from "../../state/registry.ts"
 import { Access } from "./Access.tsx"
-import { entryOf, formFields, limitPath, limitRules, type LimitTable, limitTable, payloadOf } from "./draft.ts"
+import { entryOf, formFields, limitTable, payloadOf } from "./draft.ts"
 import type { KeyItem } from "./keys.ts"
+import { Limits } from "./Limits.tsx"
 
 export const changedBy = ["keys", "config", "host"] as const
 
-/** The field of a limit. */
-const Limit = ({ form, kind, window }: {
-  readonly form: EntryForm
-  readonly kind: string
-  readonly window: string
-}) => {
-  const t = useTexts().keys
-  const path = limitPath(window, kind)
-  const field = form.fields.find((each) => each.path === path)!
-  const refusal = useRefusal()(field, form.text(path))
+/** The names that clients may ask for: the longest page of them. */
+const modelsAtom = readOf("admin-models", "list", {
+  query: { page_size: 1_000 },
+  reactivityKeys: ["config", "upstreams", "routes"]
+})
+
+const noModels: ReadonlyArray<string> = []
+
+const useModelIds = (): ReadonlyArray<string> => {
+  const models = useValue(modelsAtom)?.models
+  return useMemo(() => models?.flatMap(({ id, kind }) => kind === "family" ? [] : [id]) ?? noModels, [models])
+}
+
+/** From how many models on they can be searched. */
+const manyModels = 12
+/** The most models that are shown. */
+const mostModels = 100
+
+/** The models of a key: none that is chosen stands for all. Names that no model has now stay chosen, and others can be written. */
+const Models = ({ form, ids }: { readonly form: EntryForm; readonly ids: ReadonlyArray<string> }) => {
+  const { common, keys: t } = useTexts()
+  const [search, setSearch] = useState("")
+  const chosen = linesOf(form.text("models"))
+  const found = [...new Set([...chosen, ...ids])].filter((id) => id.toLowerCase().includes(search))
   return (
-    <>
-      <FieldInput
-        field={field}
-        text={form.text(path)}
-        choice={plainName}
-        aria-label={t.limitOf(kind, t.windowOf(window))}
-        aria-invalid={refusal !== undefined}
-        title={refusal ?? field.description}
-        onText={(text) => form.set(path, text)}
-        onBlur={() => form.separate(path)}
-      />
-      {refusal !== undefined && <span class="hint refused">{refusal}</span>}
-    </>
+    <fieldset class="stack tight">
+      <legend class="label">{t.modelsOf}</legend>
+      {ids.length > manyModels && (
+        <TextField
+          label={t.searchModels}
+          spellcheck={false}
+          onInput={(event) => setSearch(event.currentTarget.value.trim().toLowerCase())}
+        />
+      )}
+      {found.length > 0 && (
+        <div class="picks">
+          {found.slice(0, mostModels).map((id) => (
+            <Check
+              key={id}
+              label={id}
+              checked={chosen.includes(id)}
+              onChange={({ currentTarget: { checked } }) =>
+                form.set("models", (checked ? [...chosen, id] : chosen.filter((each) => each !== id)).join("\n"))}
+            />
+          ))}
+        </div>
+      )}
+      <p class="hint">
+        {found.length > mostModels && `${common.andMore(found.length - mostModels)}. `}
+        {chosen.length === 0 ? t.withoutChoice : t.chosenModels(chosen.length)}
+      </p>
+      <details>
+        <summary>{t.otherNames}</summary>
+        <EntryField form={form} names={t.fields} path="models" rows={2} placeholder={t.everyModel} />
+      </details>
+    </fieldset>
   )
 }
 
-/** The field of what the limits of a window do. */
-const Rule = ({ form, rule, window }: {
-  readonly form: EntryForm
-  readonly rule: (typeof limitRules)[number]
-  readonly window: string
-}) => {
-  const t = useTexts().keys
-  const path = limitPath(window, rule)
-  const shared = {
-    "aria-label": t.limitOf(rule, t.windowOf(window)),
-    title: form.fields.find((each) => each.path === path)?.description
-  }
-  return rule === "strict"
-    ? (
-      <Tick>
-        <input
-          {...shared}
-          type="checkbox"
-          checked={form.text(path) === "true"}
-          onChange={(event) => form.set(path, String(event.currentTarget.checked))}
-        />
-      </Tick>
-    )
-    : (
-      <input
-        {...shared}
-        type="text"
-        class="code"
-        autocomplete="off"
-        spellcheck={false}
-        value={form.text(path)}
-        onInput={(event) => form.set(path, event.currentTarget.value)}
-      />
-    )
-}
+/** The days after which a key may end. */
+const daysLeft = ["7", "30", "90"] as const
+const atTime = "time"
 
-const Limits = ({ currency, form, table: { kinds, windows } }: {
-  readonly form: EntryForm
-  readonly table: LimitTable
-  readonly currency: string | undefined
-}) => {
+/** When a key ends: never, after some days, or at a time. */
+const End = ({ form }: { readonly form: EntryForm }) => {
   const t = useTexts().keys
-  const shown = kinds.filter((kind) => kind !== "cost" || currency !== undefined)
+  const path = "expires_at"
+  const [chosen, setChosen] = useState(form.text(path) === "" ? "" : atTime)
   return (
-    <Table
-      name={t.limits}
-      compact
-      columns={[
-        { name: t.limits, rank: 1, class: "nowrap" },
-        ...[
-          ...shown.map((kind) => kind === "cost" ? t.costIn(currency ?? "") : t.kindOf(kind)),
-          ...limitRules.map(t.kindOf)
-        ].map((name) => ({ name, rank: 2 } as const))
-      ]}
-      rows={windows.length}
-      empty=""
-    >
-      {windows.map((window) => (
-        <Row
-          key={window}
-          cells={[
-            t.windowOf(window),
-            ...shown.map((kind) => <Limit key={kind} form={form} kind={kind} window={window} />),
-            ...limitRules.map((rule) => <Rule key={rule} form={form} rule={rule} window={window} />)
-          ]}
-        />
-      ))}
-    </Table>
+    <div class="row">
+      <Select
+        label={t.fields(path) ?? ""}
+        value={chosen}
+        options={[
+          ["", t.neverEnds],
+          ...daysLeft.map((days) => [days, t.endsIn(Number(days))] as const),
+          [atTime, t.endsAt]
+        ]}
+        onValue={(next) => {
+          setChosen(next)
+          if (next !== atTime) {
+            const end = new Date(Date.now() + Number(next) * 24 * 3_600_000).toISOString()
+            form.set(path, next === "" ? "" : asLocal(end))
+          }
+        }}
+      />
+      {chosen === atTime && <EntryField form={form} names={() => t.endsAt} path={path} />}
+    </div>
   )
 }
 
@@ -141,14 +134,15 @@ const Fields = ({ currency, fields, form, isNew = false }: {
 }) => {
   const t = useTexts().keys
   const shown = { form, names: t.fields }
+  const ids = useModelIds()
   const rest = otherPaths(fields, placed).map((path) => <EntryField key={path} {...shown} path={path} />)
   return (
     <>
       <EntryField {...shown} path="name" placeholder={t.nameHint} />
       <EntryField {...shown} path="label" />
-      <EntryField {...shown} path="models" rows={2} placeholder={t.everyModel} />
-      <Limits currency={currency} form={form} table={limitTable(fields)} />
-      <EntryField {...shown} path="expires_at" />
+      <Models form={form} ids={ids} />
+      <Limits currency={currency} form={form} models={ids} table={limitTable(fields)} />
+      <End form={form} />
       {isNew
         ? (
           <details>

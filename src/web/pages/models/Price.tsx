@@ -3,7 +3,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
-import { EntryFields, nameOf, useEntry } from "../../forms/Entry.tsx"
+import { EntryFields, nameOf, otherPaths, useEntry } from "../../forms/Entry.tsx"
 import type { Entry, FormField } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
@@ -73,11 +73,12 @@ export const EditPrice = ({ editing: { names, title }, onClose, prices, units }:
   const before = prices[name]
   const isList = before !== undefined && isDated(before)
   const form = useEntry(units, before === undefined || isList ? noPrice : before, { of: name })
+  const given = Object.entries({ ...before, ...form.values() }).filter(([, value]) => value !== null)
+  // Steps, tiers and factors stay as they are. Without a price for anything else, the entry is deleted.
+  const isEmpty = given.every(([field]) => field === "factors" || field === "from")
+  const isDeleted = isEmpty && before !== undefined
   const save = () => {
     if (form.isFaulty) return Promise.resolve(settings.refused)
-    const given = Object.entries({ ...before, ...form.values() }).filter(([, value]) => value !== null)
-    // Steps, tiers and factors stay as they are. Without a price for anything else, the entry is deleted.
-    const isEmpty = given.every(([field]) => field === "factors" || field === "from")
     const price = isEmpty ? undefined : Object.fromEntries(given) as Price
     return price === undefined && before === undefined
       ? Promise.resolve(t.noPrice)
@@ -104,10 +105,21 @@ export const EditPrice = ({ editing: { names, title }, onClose, prices, units }:
     )
   }
   return (
-    <FormDialog name={common.actionOn(t.setPrice, title)} onClose={onClose} onSave={save}>
+    <FormDialog
+      name={common.actionOn(t.setPrice, title)}
+      action={isDeleted ? t.deletePrice : common.save}
+      onClose={onClose}
+      onSave={save}
+    >
       <Select label={t.entry} value={name} options={names.map((each) => [each, each])} onValue={setName} />
-      <EntryFields form={form} names={t.fields} paths={units.map(({ path }) => path)} />
-      <p class="hint">{before === undefined ? t.hint : t.hintDelete}</p>
+      <EntryFields form={form} names={t.fields} paths={priceColumns} />
+      <details>
+        <summary>{t.otherUnits}</summary>
+        <div class="stack inner">
+          <EntryFields form={form} names={t.fields} paths={otherPaths(units, priceColumns)} />
+        </div>
+      </details>
+      <p class="hint">{t.hint}</p>
     </FormDialog>
   )
 }

@@ -132,8 +132,9 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
       const bars = UPlot.paths.bars?.({ size: [0.8, 40] })
       const stacked = (part: Part): UPlot.Series => ({
         fill: colourOf(element, partColour(part)),
-        stroke: colourOf(element, partColour(part)),
-        width: 0,
+        // Parts of a bar stand apart.
+        stroke: surface,
+        width: 1,
         points: { show: false },
         ...bars === undefined ? {} : { paths: bars }
       })
