@@ -267,6 +267,19 @@ local function first_spare(p, want, is_wanted)
   until #some < size
 end
 
+-- Whether `f` holds for a member of a pool. Looks at no more of them than it needs, some at a time.
+local function some_member(p, f)
+  local cursor = '0'
+  repeat
+    local found = call('SSCAN', p.k .. 'roster', cursor, 'COUNT', 64)
+    for _, account in ipairs(found[2]) do
+      if f(account) then return true end
+    end
+    cursor = found[1]
+  until cursor == '0'
+  return false
+end
+
 -- When an account is in rotation and suits a request: 0 for now; nil if that is unknown.
 local function serves_at(p, account, want)
   local state, till = state_of(account)
@@ -283,11 +296,11 @@ local function back_at(p, want)
   end
   if first_spare(p, want, function() return true end) then return 0 end
   local back
-  for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do
+  some_member(p, function(account)
     local at = serves_at(p, account, want)
-    if at == 0 then return 0 end
     back = at and math.min(back or INF, at) or back
-  end
+    return at == 0
+  end)
   return back
 end
 
@@ -299,10 +312,7 @@ local function others_in_rotation(p, want)
     if a.member and a.pool == p.name and not a.disabled and state_of(account) == 'ready' then avoided = avoided + 1 end
   end
   if not is_picky(p, want) then return in_rotation(p) > avoided and suits_at(p, '', want) == 0 end
-  for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do
-    if not want.avoids[account] and serves_at(p, account, want) == 0 then return true end
-  end
-  return false
+  return some_member(p, function(account) return not want.avoids[account] and serves_at(p, account, want) == 0 end)
 end
 
 -- The account that a request would get now: the preferred one if it is free.
