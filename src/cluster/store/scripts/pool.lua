@@ -215,13 +215,11 @@ local function parts_of(line) return string.match(line, '^(.*)|(.*)$') end
 
 -- Updates the index entries of a line.
 local function place_line(p, line)
-  local account = want_of(parts_of(line)).account
   local head = call('ZRANGE', p.k .. 'line:' .. line, 0, 0, 'WITHSCORES')
-  if account then call(head[1] and 'SADD' or 'SREM', p.k .. 'pins:' .. account, line) end
-  if not head[1] then call('ZREM', p.k .. 'blocked', line) end
-  if not head[1] or call('ZSCORE', p.k .. 'blocked', line) or (account and not call('ZSCORE', p.k .. 'spare', account)) then
+  if not head[1] then
     call('ZREM', p.k .. 'lines', line)
-  else
+    call('ZREM', p.k .. 'blocked', line)
+  elseif not call('ZSCORE', p.k .. 'blocked', line) then
     call('ZADD', p.k .. 'lines', head[2], line)
   end
 end
@@ -237,11 +235,12 @@ local function unblock(p, account)
   for _, line in ipairs(call('ZRANGE', p.k .. 'blocked', 0, -1)) do
     local want = want_of(parts_of(line))
     -- An account that is avoided serves once no other one does.
-    if not account or #want.list > 0 or suits_at(p, account, want) == 0 then release_line(p, line) end
+    local is_meant = not account or #want.list > 0 or (want.account or account) == account and suits_at(p, account, want) == 0
+    if is_meant then release_line(p, line) end
   end
 end
 
--- Updates the index entries of an account and of the lines for it.
+-- Updates the index entries of an account.
 local function place(p, account)
   local a = account_of(account)
   if a.member and not a.disabled and state_of(account) == 'ready' and a.use < p.per then
@@ -251,7 +250,6 @@ local function place(p, account)
   else
     call('ZREM', p.k .. 'spare', account)
   end
-  for _, line in ipairs(call('SMEMBERS', p.k .. 'pins:' .. account)) do place_line(p, line) end
 end
 
 -- The first account with a free slot that suits a request and for which `is_wanted` holds; nil without one.
@@ -501,7 +499,7 @@ local function next_line(p)
         local account = pick(p, want)
         if account or (want.kind == 'D' and direct_allowed) then
           found = { lines[i], account, tonumber(lines[i + 1]) }
-        elseif want.has_needs then
+        elseif want.has_needs or want.account then
           unsuited[#unsuited + 1] = lines[i]
         end
       end
