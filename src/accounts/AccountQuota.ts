@@ -41,10 +41,15 @@ export class AccountQuota {
     return [...this.#windows.values()]
   }
 
-  /** The windows that the store has not received, as words: each with its key before it. Later calls leave them out. */
+  /** The windows that the end of a lease has not sent to the store, as words: each with its key before it. */
+  get unsent(): string {
+    return encodeWindows(Array.from(this.#unsent).flatMap((key) => this.#windows.get(key) ?? []))
+  }
+
+  /** `unsent`, for the end of a lease: later calls leave them out. */
   takeUnsent(): string {
-    const unsent = Array.from(this.#unsent).flatMap((key) => this.#windows.get(key) ?? [])
+    const { unsent } = this
     this.#unsent.clear()
-    return encodeWindows(unsent)
+    return unsent
   }
 }

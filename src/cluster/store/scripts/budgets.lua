@@ -31,8 +31,8 @@ local function used_of_budgets(subject)
   return table.concat(append_windows({}, key_of(subject)), ' ')
 end
 
--- Replaces what a lease of this node, which ends, has reserved by what it has used. Returns the time, and what is used of the budgets of its account and its
--- upstream.
+-- Replaces what a lease of this node, which ends, has reserved by what it has used. Returns the time, and what is used of the budgets of its
+-- account and its upstream.
 local function settle_budgets(ticket, counted, used)
   local p, lease = lease_of(me, ticket)
   local account = p and lease.account or ''

@@ -105,7 +105,7 @@ local function apply(p, spec)
     p.choose, p.at, p.sum = spec.choose, '0', math.max(1, sum)
     for _, account in ipairs(accounts) do place(p, account) end
   end
-  if not p.open then refuse_all(p) end
+  if not p.open then refuse_others(p) end
   -- Another upstream has another health.
   if spec.resets then reset_cooling(p) end
   unblock(p)

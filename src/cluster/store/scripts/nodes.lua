@@ -102,7 +102,7 @@ local function reap()
     -- Requests that arrived meanwhile may have no account to wait for.
     for _, p in ipairs(revision == '0' and {} or pools) do
       refuse_shared(p)
-      refuse_all_pinned(p)
+      refuse_others(p)
     end
   end
   for _, p in ipairs(pools) do

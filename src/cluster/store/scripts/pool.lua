@@ -215,13 +215,11 @@ local function parts_of(line) return string.match(line, '^(.*)|(.*)$') end
 
 -- Updates the index entries of a line.
 local function place_line(p, line)
-  local account = want_of(parts_of(line)).account
   local head = call('ZRANGE', p.k .. 'line:' .. line, 0, 0, 'WITHSCORES')
-  if account then call(head[1] and 'SADD' or 'SREM', p.k .. 'pins:' .. account, line) end
-  if not head[1] then call('ZREM', p.k .. 'blocked', line) end
-  if not head[1] or call('ZSCORE', p.k .. 'blocked', line) or (account and not call('ZSCORE', p.k .. 'spare', account)) then
+  if not head[1] then
     call('ZREM', p.k .. 'lines', line)
-  else
+    call('ZREM', p.k .. 'blocked', line)
+  elseif not call('ZSCORE', p.k .. 'blocked', line) then
     call('ZADD', p.k .. 'lines', head[2], line)
   end
 end
@@ -237,11 +235,12 @@ local function unblock(p, account)
   for _, line in ipairs(call('ZRANGE', p.k .. 'blocked', 0, -1)) do
     local want = want_of(parts_of(line))
     -- An account that is avoided serves once no other one does.
-    if not account or #want.list > 0 or suits_at(p, account, want) == 0 then release_line(p, line) end
+    local is_meant = not account or #want.list > 0 or (want.account or account) == account and suits_at(p, account, want) == 0
+    if is_meant then release_line(p, line) end
   end
 end
 
--- Updates the index entries of an account and of the lines for it.
+-- Updates the index entries of an account.
 local function place(p, account)
   local a = account_of(account)
   if a.member and not a.disabled and state_of(account) == 'ready' and a.use < p.per then
@@ -251,7 +250,6 @@ local function place(p, account)
   else
     call('ZREM', p.k .. 'spare', account)
   end
-  for _, line in ipairs(call('SMEMBERS', p.k .. 'pins:' .. account)) do place_line(p, line) end
 end
 
 -- The first account with a free slot that suits a request and for which `is_wanted` holds; nil without one.
@@ -265,6 +263,19 @@ local function first_spare(p, want, is_wanted)
     end
     from = from + size
   until #some < size
+end
+
+-- Whether `f` holds for a member of a pool. Looks at no more of them than it needs, some at a time.
+local function some_member(p, f)
+  local cursor = '0'
+  repeat
+    local found = call('SSCAN', p.k .. 'roster', cursor, 'COUNT', 64)
+    for _, account in ipairs(found[2]) do
+      if f(account) then return true end
+    end
+    cursor = found[1]
+  until cursor == '0'
+  return false
 end
 
 -- When an account is in rotation and suits a request: 0 for now; nil if that is unknown.
@@ -283,11 +294,11 @@ local function back_at(p, want)
   end
   if first_spare(p, want, function() return true end) then return 0 end
   local back
-  for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do
+  some_member(p, function(account)
     local at = serves_at(p, account, want)
-    if at == 0 then return 0 end
     back = at and math.min(back or INF, at) or back
-  end
+    return at == 0
+  end)
   return back
 end
 
@@ -299,10 +310,7 @@ local function others_in_rotation(p, want)
     if a.member and a.pool == p.name and not a.disabled and state_of(account) == 'ready' then avoided = avoided + 1 end
   end
   if not is_picky(p, want) then return in_rotation(p) > avoided and suits_at(p, '', want) == 0 end
-  for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do
-    if not want.avoids[account] and serves_at(p, account, want) == 0 then return true end
-  end
-  return false
+  return some_member(p, function(account) return not want.avoids[account] and serves_at(p, account, want) == 0 end)
 end
 
 -- The account that a request would get now: the preferred one if it is free.
@@ -491,7 +499,7 @@ local function next_line(p)
         local account = pick(p, want)
         if account or (want.kind == 'D' and direct_allowed) then
           found = { lines[i], account, tonumber(lines[i + 1]) }
-        elseif want.has_needs then
+        elseif want.has_needs or want.account then
           unsuited[#unsuited + 1] = lines[i]
         end
       end

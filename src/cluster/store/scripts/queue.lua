@@ -274,23 +274,23 @@ local function refuse(p, line)
   end
 end
 
-local function refuse_pinned(p, account)
-  for _, line in ipairs(call('SMEMBERS', p.k .. 'pins:' .. account)) do refuse(p, line) end
+local function refuse_lines(p, is_meant)
+  for _, index in ipairs(p.waiting > 0 and { 'lines', 'blocked' } or {}) do
+    for _, line in ipairs(call('ZRANGE', p.k .. index, 0, -1)) do
+      if is_meant(want_of(parts_of(line))) then refuse(p, line) end
+    end
+  end
 end
 
-local function refuse_all_pinned(p)
-  for _, account in ipairs(call('SMEMBERS', p.k .. 'roster')) do refuse_pinned(p, account) end
+local function refuse_pinned(p, account)
+  refuse_lines(p, function(want) return want.account == account end)
 end
 
 -- Refuses the waiters for any account of a pool that cannot be served in time, and their places while the pool is skipped.
 local function refuse_shared(p)
   if p.waiting == 0 or (p.open and p.spent == 0 and in_rotation(p) > 0) then return end
   each_record(p, widen)
-  for _, index in ipairs({ 'lines', 'blocked' }) do
-    for _, line in ipairs(call('ZRANGE', p.k .. index, 0, -1)) do
-      if want_of(parts_of(line)).kind == 'A' then refuse(p, line) end
-    end
-  end
+  refuse_lines(p, function(want) return want.kind == 'A' end)
   each_record(p, function(record)
     local target = target_at(record, p)
     local refusal = target.state == 'parked' and hopeless(p, target.request, record.deadline)
@@ -298,10 +298,9 @@ local function refuse_shared(p)
   end)
 end
 
--- Refuses every waiter of a pool that has closed.
-local function refuse_all(p)
-  for _, node in ipairs(call('ZRANGE', K .. 'nodes', 0, -1)) do refuse(p, line_of('D', node)) end
-  refuse_all_pinned(p)
+-- Refuses the waiters of a pool that cannot be served in time, but for those for any account.
+local function refuse_others(p)
+  refuse_lines(p, function(want) return want.kind ~= 'A' end)
 end
 
 -- Puts an enabled account among those that cool, or that are to be tried, by its state.
@@ -398,7 +397,7 @@ end
 local function spend_all(p, till)
   if p.spent == till then return end
   p.spent, p.changed = till, true
-  refuse_all_pinned(p)
+  refuse_others(p)
   refuse_shared(p)
 end
 

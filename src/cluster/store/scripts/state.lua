@@ -9,7 +9,7 @@
 -- between, each as its id, its name and until when its server takes no request for it; what it reserves of budgets and, behind `;`, of
 -- strict ones, each as tokens, units and nanos; and whether it leaves to others what upstreams reserve for them (1). Equal requests of a
 -- node wait in one line, `line:<lease_request>|<node>`. `lines` has those whose first waiter may be served, by that waiter's number,
--- `blocked` those that no free account suits, by the time at which one may, and `pins:<account>` those that are pinned to an account.
+-- and `blocked` those that no free account suits, by the time at which one may.
 --
 -- `pools` has the pools by name, each as JSON; its other keys are behind `k`. `accounts` has the accounts by name, each as JSON without what
 -- `NEW_ACCOUNT` says. `leases:<node>` has the leases of a node by their tickets, each as JSON: account (empty without one), fence, pool, the
