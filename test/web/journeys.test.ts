@@ -6,7 +6,18 @@ import type { Page } from "playwright-core"
 import { keyPreview } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilHolds, untilValue } from "../support/until.ts"
-import { adminOf, controls, goTo, open, openSignedIn, result, signIn, useBrowser, type Watched } from "./support.ts"
+import {
+  adminOf,
+  controls,
+  findings,
+  goTo,
+  open,
+  openSignedIn,
+  result,
+  signIn,
+  useBrowser,
+  type Watched
+} from "./support.ts"
 
 const browser = useBrowser()
 let gateway: RunningGateway
@@ -607,7 +618,7 @@ describe("journeys at the console", () => {
     await usage.getByRole("row", { name: /^\d{1,2} \w{3} \d{4} 1 0 0 \d/ }).waitFor()
   })
 
-  it("usage: a session has its agents below it, and leads to its requests", async () => {
+  it("sessions: one has its agents below it, is found and sorted, and leads to its requests", async () => {
     for (const agent of [undefined, "explorer"]) {
       await fetch(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
@@ -621,10 +632,20 @@ describe("journeys at the console", () => {
       }).then((response) => response.text())
     }
     await signedIn("usage")
-    await page.getByRole("link", { name: "Sessions" }).click()
+    await page.getByRole("main").getByRole("link", { name: "Sessions" }).click()
+    await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor()
     const sessions = page.getByRole("table", { name: "Sessions" })
-    await sessions.getByRole("row", { name: /^the-session claude-code .* 2 \d+/ }).waitFor()
-    await sessions.getByRole("row", { name: /^explorer agent 1 \d+/ }).waitFor()
+    const row = sessions.getByRole("row", { name: /^the-session claude-code .* \d\d:00 2 0 \d+/ })
+    await row.waitFor()
+    await sessions.getByRole("row", { name: /^explorer agent .*1 0 \d+/ }).waitFor()
+    await sessions.getByRole("button", { name: "Requests" }).click()
+    await sessions.getByRole("columnheader", { name: "Requests" }).and(page.locator("[aria-sort=descending]")).waitFor()
+    const search = page.getByRole("textbox", { name: "Search sessions, apps and keys" })
+    await search.fill("another")
+    await page.getByText("No session matches.").waitFor()
+    await search.fill("CLAUDE")
+    await row.waitFor()
+    assert.deepStrictEqual(await findings(page), [])
     await sessions.getByRole("link", { name: "the-session" }).click()
     await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor()
     await page.getByRole("button", { name: /Session: the-session/ }).waitFor()

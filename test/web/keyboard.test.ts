@@ -85,8 +85,8 @@ it("the keys that do something on a page are listed by ?, and do what the list s
     return terms.map((keys, i) => [keys, texts[i] ?? ""] as const)
   }
   const pages = (await list()).filter(([keys]) => keys.startsWith("g "))
-  assert.lengthOf(pages, 15)
-  assert.strictEqual(new Set(pages.map(([keys]) => keys)).size, 15)
+  assert.lengthOf(pages, 16)
+  assert.strictEqual(new Set(pages.map(([keys]) => keys)).size, 16)
   for (const [keys, text] of pages) {
     for (const key of keys.split(" ")) await page.keyboard.press(key)
     await page.getByRole("heading", { level: 1, name: text.replace("Go to ", ""), exact: true }).waitFor()

@@ -146,7 +146,7 @@ const tables: ReadonlyArray<Sorted> = [
     heads: {
       Model: ["asc", field("id")],
       Kind: ["asc", field("kind")],
-      "Input per 1M": ["asc", amount("prices.0.input")],
+      In: ["asc", amount("prices.0.input")],
       Requests: ["desc", field("day.requests")],
       "Cost in EUR": ["desc", amount("day.cost")],
       "First, p95": ["desc", field("day.first_event_p95_ms")]

@@ -21,6 +21,7 @@ const names = [
   "Settings",
   "Webhooks",
   "Usage",
+  "Sessions",
   "Samples",
   "Import and export",
   "About"

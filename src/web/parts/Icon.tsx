@@ -7,6 +7,7 @@ const paths = {
   overview: "M3 12h4l3-8 4 16 3-8h4",
   requests: "M4 6h16M4 12h16M4 18h10",
   usage: "M5 20V10m7 10V4m7 16v-7",
+  sessions: "M7 4v16M7 8h7M7 16h7M14 5.5h5v5h-5zM14 13.5h5v5h-5z",
   playground: "M4 5h16v11H10l-5 4v-4H4z",
   keys: "M14.5 9.5a4.5 4.5 0 1 0-4 4.5L12 12.5h2l1.5-1.5M14 12l6.5 6.5V21H18",
   models: "M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9",

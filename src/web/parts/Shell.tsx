@@ -33,6 +33,7 @@ const loaders: Readonly<Record<Exclude<Page, "overview">, () => Promise<PageView
   settings: () => import("../pages/settings/Settings.tsx").then((module) => module.Settings),
   webhooks: () => import("../pages/Webhooks.tsx").then((module) => module.Webhooks),
   usage: () => import("../pages/usage/Usage.tsx").then((module) => module.Usage),
+  sessions: () => import("../pages/Sessions.tsx").then((module) => module.Sessions),
   samples: () => import("../pages/Samples.tsx").then((module) => module.Samples),
   transfer: () => import("../pages/Transfer.tsx").then((module) => module.Transfer),
   changes: () => import("../pages/Changes.tsx").then((module) => module.Changes),

@@ -8,7 +8,7 @@ export const helpAddress = (page: string, row?: string): string =>
   `../help/${page}${row === undefined ? "" : `#${row}`}`
 
 /** Pages of what runs; the others are of what is configured. */
-const running: ReadonlyArray<Page> = ["overview", "requests", "playground", "usage", "samples", "about"]
+const running: ReadonlyArray<Page> = ["overview", "requests", "playground", "usage", "sessions", "samples", "about"]
 
 /** The address of the section about a page of the console. */
 export const pageHelp = (page: Page): string =>

@@ -11,6 +11,7 @@ export const pages = [
   "overview",
   "requests",
   "usage",
+  "sessions",
   "playground",
   "keys",
   "models",

@@ -63,8 +63,9 @@ export const useKeys = (): void =>
     return () => removeEventListener("keydown", pressed)
   }, [])
 
-/** A letter for each page: the first one of its name that no page before it has. */
-export const letterOf: ReadonlyMap<Page, string> = pages.reduce((letters, page) => {
-  const taken = new Set(letters.values())
-  return letters.set(page, [...page].find((letter) => !taken.has(letter)) ?? page)
-}, new Map<Page, string>())
+/** A letter for each page: the first one of its name that no page before it has. Sessions leave the others theirs. */
+export const letterOf: ReadonlyMap<Page, string> = [...pages.filter((page) => page !== "sessions"), "sessions" as const]
+  .reduce((letters, page) => {
+    const taken = new Set(letters.values())
+    return letters.set(page, [...page].find((letter) => !taken.has(letter)) ?? page)
+  }, new Map<Page, string>())

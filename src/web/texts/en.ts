@@ -328,6 +328,7 @@ export const en = {
       settings: "Settings",
       webhooks: "Webhooks",
       usage: "Usage",
+      sessions: "Sessions",
       samples: "Samples",
       transfer: "Import and export",
       changes: "Changes",
@@ -856,17 +857,23 @@ export const en = {
     notes: { stopped: "Stopped.", rounds: "Stopped after 8 rounds with tools." },
     noKeys: "There is no key to call the gateway with. Add one first."
   },
+  sessions: {
+    lead:
+      "A session is one run of an agent, as its client names it. The agents that it started stand below it. A session leads to its requests.",
+    search: "Search sessions, apps and keys",
+    hours: "Hours",
+    time: "Time in all",
+    empty: "No client has named a session in this time.",
+    noneFound: "No session matches.",
+    total: (n: number) => count(n, "session", "sessions"),
+    cut: (n: number) => `The first ${separated(n)} sessions of this order are looked at.`
+  },
   usage: {
     ...words,
     range: "Range",
     ranges: { day: "24 hours", week: "7 days", month: "30 days", quarter: "90 days", year: "1 year" },
     session: "Session",
-    sessions: "Sessions",
-    noSessions: "No client has named a session in this time.",
     agent: "agent",
-    allUsage: "All usage",
-    aboutSessions:
-      "A session is one run of an agent, as its client names it. The agents that it started stand below it. A session leads to its requests.",
     groupBy: "Group by",
     groups: {
       hour: "Hour",
@@ -1112,7 +1119,8 @@ export const en = {
   models: {
     ...words,
     fields: (path: string) => priceFields[path],
-    lead: "Each name that clients may use. A price that is missing counts as 0.",
+    lead: "Names that clients may use. Prices are of a million tokens; a missing one counts as 0.",
+    prices: { input: "In", cached_input: "Cached", output: "Out" },
     allModels: "All models",
     kind: "Kind",
     everyKind: "All",

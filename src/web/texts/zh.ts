@@ -426,6 +426,7 @@ export const zh: Texts = {
       settings: "设置",
       webhooks: "事件通知",
       usage: "用量",
+      sessions: "会话",
       samples: "样本",
       transfer: "导入与导出",
       changes: "更改记录",
@@ -907,16 +908,22 @@ export const zh: Texts = {
     notes: { stopped: "已停止。", rounds: "工具调用达到 8 轮，已停止。" },
     noKeys: "没有可用于调用网关的密钥，请先添加一个。"
   },
+  sessions: {
+    lead: "会话是智能体的一次运行，由客户端命名。它启动的智能体列在下方。点击会话可查看其请求。",
+    search: "搜索会话、应用和密钥",
+    hours: "时段",
+    time: "总用时",
+    empty: "这段时间内没有客户端给出会话名称。",
+    noneFound: "没有匹配的会话。",
+    total: (n) => `共 ${separated(n)} 个会话`,
+    cut: (n) => `只查看此排序的前 ${separated(n)} 个会话。`
+  },
   usage: {
     ...words,
     range: "范围",
     ranges: { day: "24 小时", week: "7 天", month: "30 天", quarter: "90 天", year: "1 年" },
     session: "会话",
-    sessions: "会话",
-    noSessions: "这段时间内没有客户端给出会话名称。",
     agent: "智能体",
-    allUsage: "全部用量",
-    aboutSessions: "会话是智能体的一次运行，由客户端命名。它启动的智能体列在下方。点击会话可查看其请求。",
     groupBy: "分组",
     groups: {
       hour: "小时",
@@ -1141,7 +1148,8 @@ export const zh: Texts = {
   models: {
     ...words,
     fields: (path) => priceFields[path],
-    lead: "客户端可用的每个名称。缺少的价格按 0 计算。",
+    lead: "客户端可用的每个名称。价格按百万 Token 计；缺少的价格按 0 计算。",
+    prices: { input: "输入", cached_input: "缓存", output: "输出" },
     allModels: "全部模型",
     kind: "类型",
     everyKind: "全部",

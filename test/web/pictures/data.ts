@@ -554,20 +554,50 @@ const named = (by: string, index: number): object => {
 
 const rowsOf: Readonly<Record<string, number>> = { hour: 24, day: 30, key: 12, account: 20, model: 5, style: 4 }
 
+/** Sessions of agents, some with agents that they started, by what they are grouped by. */
+const sessionRows = (by: ReadonlyArray<string>): Array<Record<string, unknown>> =>
+  Array.from({ length: 14 }, (_, index) => {
+    const key = keys[index % 5]!
+    const run = {
+      key: key.id,
+      key_name: key.name,
+      app: index % 3 === 2 ? "codex" : "claude-code",
+      session: `${(0x5f3aa0e8 + index * 7_919).toString(16)}-1c4e-4b7a`
+    }
+    const own = { agent: "none", parent: "none" }
+    const agents = index % 4 === 0
+      ? [own, { agent: "explorer", parent: "none" }, { agent: "reviewer", parent: "explorer" }]
+      : [own]
+    const names = by.includes("agent")
+      ? agents
+      : by.includes("hour")
+      ? [index + 2, Math.floor(index / 2)].map((ago) => ({ hour: iso(Math.floor(now / hour) * hour - ago * hour) }))
+      : [{}]
+    return names.map((each, part) => ({
+      ...run,
+      ...each,
+      ...measures(Math.max(3, 420 - 29 * index - 90 * part), index)
+    }))
+  }).flat()
+
 /** A reply of the usage endpoint for a query. */
 export const usage = (query: URLSearchParams) => {
   const by = (query.get("by") ?? "").split(",").filter((name) => name !== "")
   const counts = by.map((name) => rowsOf[name] ?? 1)
   const total = counts.reduce((product, count) => product * count, 1)
-  const rows = by.length === 0 ? [] : Array.from({ length: Math.min(total, 500) }, (_, index) => {
-    let left = index
-    const names = by.map((name, place) => {
-      const at = left % counts[place]!
-      left = Math.floor(left / counts[place]!)
-      return named(name, at)
+  const rows = by.length === 0 ?
+    [] :
+    by.includes("session") ?
+    sessionRows(by) :
+    Array.from({ length: Math.min(total, 500) }, (_, index) => {
+      let left = index
+      const names = by.map((name, place) => {
+        const at = left % counts[place]!
+        left = Math.floor(left / counts[place]!)
+        return named(name, at)
+      })
+      return Object.assign({}, ...names, measures(40 + ((index * 211) % 900), index)) as Record<string, unknown>
     })
-    return Object.assign({}, ...names, measures(40 + ((index * 211) % 900), index)) as Record<string, unknown>
-  })
   const sort = query.get("sort")
   if (sort !== null) rows.sort((a, b) => Number(b[sort]) - Number(a[sort]))
   return {

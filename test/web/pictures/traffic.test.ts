@@ -10,6 +10,7 @@ describe("pictures of the pages about requests", () => {
     ["request-failed", "requests/r3997"],
     ["usage", "usage"],
     ["usage-by-key", "usage?by=key"],
+    ["sessions", "sessions"],
     ["playground", "playground"]
   ])
 })

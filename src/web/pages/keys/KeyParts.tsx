@@ -4,6 +4,7 @@
 import { Badge } from "../../parts/Badge.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { date, dayOf, exactTime } from "../../parts/format.ts"
+import { useMedia } from "../../parts/layout.ts"
 import { Meter } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { usedText } from "../../parts/UsedText.ts"
@@ -21,6 +22,9 @@ const signs = {
   expired: { sign: "▲", tone: "bad" }
 } as const
 
+/** Windows in which the list of keys has room for words beside its meters. */
+export const roomy = "(min-width: 1400px)"
+
 /** The requests of a key, by its id. */
 export const requestsOf = (id: string, query: Readonly<Record<string, string>> = {}): string =>
   linkTo("requests", undefined, { key: `"${id}"`, ...query })
@@ -36,6 +40,7 @@ const Rules = ({ of: { fallback, strict, window } }: { readonly of: KeyItem["lim
 export const Tightest = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
   const currency = useCurrency()
+  const isRoomy = useMedia(roomy)
   const limit = fullest(item)
   const others = limitsOf(item).length - 1
   if (limit === undefined) return <span class="hint">{t.noLimits}</span>
@@ -43,7 +48,11 @@ export const Tightest = ({ item }: { readonly item: KeyItem }) => {
   return (
     <div class="line">
       <Meter used={Number(limit.used)} limit={Number(limit.limit)} text={usedText(limit, t, currency)} />
-      {others > 0 && <a class="hint" href={linkTo("keys", item.id)}>{t.moreLimits(others)}</a>}
+      {others > 0 && (
+        <a class="hint" href={linkTo("keys", item.id)} title={t.moreLimits(others)}>
+          {isRoomy ? t.moreLimits(others) : `+${others}`}
+        </a>
+      )}
       {rules !== undefined && <Rules of={rules} />}
     </div>
   )

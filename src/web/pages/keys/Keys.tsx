@@ -7,7 +7,7 @@ import { Empty } from "../../parts/Empty.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
-import { useLayout } from "../../parts/layout.ts"
+import { useMedia } from "../../parts/layout.ts"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Pager, Row, Table, useOrder } from "../../parts/Table.tsx"
@@ -24,7 +24,7 @@ import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
 import { FirstRun } from "./Access.tsx"
 import { EditKey, NewKey } from "./KeyForm.tsx"
 import { KeyPage } from "./KeyPage.tsx"
-import { DeleteKey, KeyState, requestsOf, setDisabled, Tightest } from "./KeyParts.tsx"
+import { DeleteKey, KeyState, requestsOf, roomy, setDisabled, Tightest } from "./KeyParts.tsx"
 import { type KeyItem, keyOfId } from "./keys.ts"
 
 const pageSize = 50
@@ -116,7 +116,7 @@ const KeyList = () => {
   // The list contains ids in place of keys. The two replies may be from before and after a change, so their order may differ.
   const keys = useAcceptedKeys() ?? noKeys
   const currency = useCurrency()
-  const layout = useLayout()
+  const isRoomy = useMedia(roomy)
   // So that a dialog opens immediately.
   useFields("keys")
   const order = useOrder(sorts)
@@ -170,7 +170,7 @@ const KeyList = () => {
                     rank: 2,
                     sort: "limit_share",
                     first: "desc",
-                    width: layout === "wide" ? "22rem" : "19.4rem"
+                    width: isRoomy ? "22rem" : "16.4rem"
                   },
                   { name: t.inFlight, rank: 3, sort: "in_flight", number: true, width: "5.2rem" },
                   {

@@ -164,14 +164,14 @@ const ModelTable = ({ onEdit, prices, targets }: {
                 name={common.pages.models}
                 columns={[
                   { name: t.model, rank: 1, sort: "id", class: "text" },
-                  { name: t.kind, rank: 3, sort: "kind", width: "8.4rem", class: "text" },
+                  { name: t.kind, rank: 3, sort: "kind", width: "8rem", class: "text" },
                   { name: t.target, rank: 3, width: "20%" },
                   ...priceColumns.map((name) => ({
-                    name: nameOf(t.fields, name),
+                    name: t.prices[name],
                     rank: name === "cached_input" ? 3 : 2,
                     number: true,
                     first: "asc",
-                    width: "7.8rem",
+                    width: "5.4rem",
                     ...name === "input" ? { sort: name } : {}
                   } as const)),
                   { name: t.requests, rank: 2, sort: "requests", number: true, width: "6rem" },
@@ -180,9 +180,9 @@ const ModelTable = ({ onEdit, prices, targets }: {
                     rank: 2,
                     sort: "cost",
                     number: true,
-                    width: "8rem"
+                    width: "7rem"
                   },
-                  { name: t.p95, rank: 3, sort: "first_event_p95_ms", first: "desc", number: true, width: "7rem" },
+                  { name: t.p95, rank: 3, sort: "first_event_p95_ms", first: "desc", number: true, width: "6.4rem" },
                   { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
                 ]}
                 rows={found.length}
@@ -269,7 +269,7 @@ const ModelList = () => {
         {({ entries: { prices: units } }) => (
           <Loaded atom={pricesAtom}>
             {({ currency, prices, targets }) => (
-              <div class="stack">
+              <div class="stack models">
                 {currency !== null && <p class="hint">{t.currency(currency)}</p>}
                 <ModelTable prices={prices} targets={targets} onEdit={setEditing} />
                 <Unused units={units} names={unusedNames(prices, targets)} prices={prices} onEdit={setEditing} />

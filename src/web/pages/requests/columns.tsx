@@ -88,6 +88,9 @@ const Model = ({ item: { model, native_model } }: { readonly item: RequestItem }
     )
 }
 
+/** The longest error code that leaves room for the status beside it, in characters. */
+const mostBesideStatus = 20
+
 /** The outcome: a sign for what went well, the error's whole code, and where there is room the status, for a failure. */
 const Outcome = ({ item }: { readonly item: RequestItem }) => {
   const t = useTexts().requests
@@ -104,7 +107,7 @@ const Outcome = ({ item }: { readonly item: RequestItem }) => {
         >
           {error}
         </Pick>
-        {status !== null && <span class="hint">{status}</span>}
+        {status !== null && error.length <= mostBesideStatus && <span class="hint">{status}</span>}
       </span>
     )
   }
@@ -228,7 +231,7 @@ export const columnsOf = (
   const outcome: ColumnOf = {
     name: t.outcome,
     rank: 1,
-    width: isBeside ? "30%" : layout === "wide" ? "16.6rem" : "14.4rem",
+    width: isBeside ? "30%" : "14.6rem",
     cell: (item) => <Outcome item={item} />
   }
   // In a wide row their widths are fixed; elsewhere they share what is left.

@@ -36,7 +36,6 @@ import {
   type Usage as UsageReply,
   valueOf
 } from "./rows.ts"
-import { Sessions } from "./Sessions.tsx"
 import { recordFilter, UsageTable, useNames } from "./UsageTable.tsx"
 
 const Errors = ({ choice: { from, to }, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
@@ -134,10 +133,7 @@ const Chips = ({ only }: { readonly only: Query }) => {
   )
 }
 
-/** The page: all usage, or that of sessions. */
-export const Usage = ({ of }: { readonly of?: string | undefined }) => of === "sessions" ? <Sessions /> : <AllUsage />
-
-const AllUsage = () => {
+export const Usage = () => {
   const { common, usage: t } = useTexts()
   const choice = useChoice()
   const { by, from, isCustom, measure, only, order, range, shownDimensions, second, split, to, unit } = choice
@@ -180,7 +176,7 @@ const AllUsage = () => {
             {t.csv}
           </a>
         )}
-        <a class="button" href={linkTo("usage", "sessions")}>{t.sessions}</a>
+        <a class="button" href={linkTo("sessions")}>{common.pages.sessions}</a>
         <button type="button" onClick={reload}>{t.reload}</button>
       </Heading>
       <div class="row">

@@ -1,0 +1,218 @@
+/**
+ * Sessions of clients: when each one ran, what it asked for and what it cost, with the agents that it started.
+ */
+import type { ComponentChildren } from "preact"
+import { useMemo } from "preact/hooks"
+import { Empty } from "../parts/Empty.tsx"
+import { Search, Select } from "../parts/Form.tsx"
+import { dayOf, duration, minuteOfDay, number } from "../parts/format.ts"
+import { Heading } from "../parts/Heading.tsx"
+import { Loaded } from "../parts/Loaded.tsx"
+import { type Column, type Order, Pager, Row, Table, useOrder } from "../parts/Table.tsx"
+import { Count, Money } from "../parts/Values.tsx"
+import { isMissing } from "../state/failure.ts"
+import { useReread } from "../state/live.ts"
+import { useTexts } from "../state/preferences.ts"
+import { readOf } from "../state/reads.ts"
+import { choose, linkTo, useQuery } from "../state/route.ts"
+import { CacheShare } from "./usage/CacheCell.tsx"
+import type { UsageRow } from "./usage/rows.ts"
+import { treeOf } from "./usage/tree.ts"
+
+const hour = 3_600_000
+const ranges = { day: 24, week: 7 * 24, month: 30 * 24 } as const
+type Range = keyof typeof ranges
+
+/** Rows that are read at most: sessions, their agents, and their hours. */
+const mostRows = 1_000
+const mostAgents = 1_000
+const mostHours = 10_000
+const pageSize = 50
+
+/** What the list can be sorted by; its own order is by falling tokens. */
+const sorts = ["requests", "failed", "duration_ms", "total_tokens", "prompt_cache_hit_rate", "cost"] as const
+
+const isRange = (name: string | undefined): name is Range => name !== undefined && Object.hasOwn(ranges, name)
+
+const idOf = ({ app, key, session }: UsageRow): string => [key, app, session].join("\u0000")
+
+const useRows = (by: string, limit: number, from: string, order?: Order<(typeof sorts)[number]>) => {
+  const read = useMemo(
+    () => readOf("admin-usage", "query", { query: { from, by, limit: String(limit), ...order } }),
+    [by, limit, from, order?.sort, order?.order]
+  )
+  useReread(read)
+  return read
+}
+
+/** The first and the last hour in which each session asked for something, in Unix milliseconds. */
+const hoursOf = (rows: ReadonlyArray<UsageRow>): ReadonlyMap<string, readonly [first: number, last: number]> => {
+  const hours = new Map<string, readonly [number, number]>()
+  for (const row of rows) {
+    const at = Date.parse(row.hour ?? "")
+    const [first, last] = hours.get(idOf(row)) ?? [at, at]
+    hours.set(idOf(row), [Math.min(first, at), Math.max(last, at)])
+  }
+  return hours
+}
+
+/** From an hour to another one: the day stands where it is another than that before it, or than today. */
+const spanOf = (first: number, last: number): string => {
+  const hourOf = (at: number, before: number) =>
+    dayOf(at) === dayOf(before) ? minuteOfDay(at) : `${dayOf(at)} ${minuteOfDay(at)}`
+  return first === last ? hourOf(first, Date.now()) : `${hourOf(first, Date.now())} – ${hourOf(last, first)}`
+}
+
+const Rows = ({ agents, currency, hours, page, rows }: {
+  /** The sessions that are found, and which page of them is shown. */
+  readonly rows: ReadonlyArray<UsageRow>
+  readonly page: number
+  readonly agents: ReadonlyArray<UsageRow>
+  readonly hours: ReadonlyArray<UsageRow>
+  readonly currency: string | null
+}) => {
+  const { common, sessions: t, usage } = useTexts()
+  const byId = useMemo(() => Map.groupBy(agents, idOf), [agents])
+  const times = useMemo(() => hoursOf(hours), [hours])
+  const isNarrowed = useQuery()["q"] !== undefined
+  const columns: ReadonlyArray<Column> = [
+    { name: usage.session, rank: 1, width: "18%" },
+    { name: usage.groups.app, rank: 2, width: "7.4rem" },
+    { name: usage.groups.key, rank: 2 },
+    { name: t.hours, rank: 3, width: "8.8rem" },
+    { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.6rem" },
+    { name: usage.failed, rank: 3, sort: "failed", number: true, width: "4.4rem" },
+    { name: t.time, rank: 3, sort: "duration_ms", number: true, width: "6.8rem" },
+    { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.6rem" },
+    { name: usage.fromCache, rank: 3, sort: "prompt_cache_hit_rate", number: true, width: "6.8rem" },
+    ...currency === null
+      ? []
+      : [{ name: common.costIn(currency), rank: 2, sort: "cost", number: true, width: "7rem" } as const]
+  ]
+  const measures = (row: UsageRow, query: Readonly<Record<string, string>>): ReadonlyArray<ComponentChildren> => [
+    number(row.requests),
+    row.failed === 0
+      ? "0"
+      : <a class="bad" href={linkTo("requests", undefined, { ...query, outcome: "failed" })}>{number(row.failed)}</a>,
+    duration(row.duration_ms),
+    <Count key="tokens" value={row.total_tokens} />,
+    <CacheShare key="cache" row={row} />,
+    ...currency === null ? [] : [<Money key="cost" amount={row.cost} currency={currency} inTable />]
+  ]
+  return (
+    <Table
+      name={common.pages.sessions}
+      columns={columns}
+      order={{ sort: "total_tokens", order: "desc" }}
+      rows={rows.length}
+      empty={isNarrowed ? t.noneFound : <Empty>{t.empty}</Empty>}
+    >
+      {rows.slice((page - 1) * pageSize, page * pageSize).flatMap((row) => {
+        const { app, key, key_name: name, session = "" } = row
+        const tree = treeOf(byId.get(idOf(row)) ?? []).filter(({ row: { agent } }) => agent !== "none")
+        const [first, last] = times.get(idOf(row)) ?? []
+        return [
+          <Row
+            key={idOf(row)}
+            cells={[
+              <a href={linkTo("requests", undefined, { session })} title={session}>
+                <code>{session}</code>
+              </a>,
+              app,
+              name ?? usage.specialKeys(key ?? "") ?? <code>{key}</code>,
+              first === undefined || last === undefined ? "–" : spanOf(first, last),
+              ...measures(row, { session })
+            ]}
+          />,
+          ...tree.map(({ depth, row: agent }) => (
+            <Row
+              key={`${idOf(row)}\u0000${agent.agent}\u0000${agent.parent}`}
+              cells={[
+                <>
+                  <span class="indent" style={{ width: `${1 + 1.5 * depth}rem` }} />
+                  <code>{agent.agent}</code> <span class="hint">{usage.agent}</span>
+                </>,
+                "",
+                "",
+                "",
+                ...measures(agent, { session })
+              ]}
+            />
+          ))
+        ]
+      })}
+    </Table>
+  )
+}
+
+/** The sessions whose name, app or key has a text. */
+const found = (rows: ReadonlyArray<UsageRow>, text: string): ReadonlyArray<UsageRow> =>
+  rows.filter(({ app, key_name: name, session = "none" }) =>
+    session !== "none" && [session, app ?? "", name ?? ""].some((each) => each.toLowerCase().includes(text))
+  )
+
+export const Sessions = () => {
+  const { common, sessions: t, usage } = useTexts()
+  const { page: asked = "1", q = "", range: chosen } = useQuery()
+  const page = Math.max(1, Math.trunc(Number(asked)) || 1)
+  const range = isRange(chosen) ? chosen : "day"
+  const end = Math.ceil(Date.now() / hour) * hour
+  const from = new Date(end - ranges[range] * hour).toISOString().replace(".000", "")
+  const sessions = useRows("key,app,session", mostRows, from, useOrder(sorts))
+  const agents = useRows("key,app,session,agent,parent", mostAgents, from)
+  const hours = useRows("key,app,session,hour", mostHours, from)
+  return (
+    <>
+      <Heading name={common.pages.sessions} />
+      <p class="lead">{t.lead}</p>
+      <div class="row">
+        <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
+        <Select
+          label={usage.range}
+          value={range}
+          options={(Object.keys(ranges) as ReadonlyArray<Range>).map((each) => [each, usage.ranges[each]] as const)}
+          onValue={(value: string) => choose({ range: value === "day" ? "" : value, page: "" })}
+        />
+      </div>
+      <Loaded
+        atom={sessions}
+        rows={8}
+        failed={(failure) => isMissing(failure) ? <p class="notice">{usage.unavailable}</p> : undefined}
+      >
+        {({ currency, rows, truncated }) => (
+          <Loaded atom={agents}>
+            {(ofAgents) => (
+              <Loaded atom={hours}>
+                {(ofHours) => {
+                  const shown = found(rows, q.toLowerCase())
+                  const pages = Math.max(1, Math.ceil(shown.length / pageSize))
+                  return (
+                    <div class="stack sessions">
+                      <Rows
+                        rows={shown}
+                        page={Math.min(page, pages)}
+                        agents={ofAgents.rows}
+                        hours={ofHours.rows}
+                        currency={currency}
+                      />
+                      {pages > 1 && (
+                        <Pager
+                          page={page}
+                          shown={page}
+                          pages={pages}
+                          total={t.total(shown.length)}
+                          onPage={(next) => choose({ page: next === 1 ? "" : String(next) })}
+                        />
+                      )}
+                      {truncated && <p class="hint">{t.cut(mostRows)}</p>}
+                    </div>
+                  )
+                }}
+              </Loaded>
+            )}
+          </Loaded>
+        )}
+      </Loaded>
+    </>
+  )
+}
