@@ -32,7 +32,8 @@ beforeAll(async () => {
       gone: { output: 1 }
     }
   })
-  watched = await openSignedIn(browser(), gateway.url, "models")
+  // Every column has room.
+  watched = await openSignedIn(browser(), gateway.url, "models", { viewport: { width: 1440, height: 900 } })
   page = watched.page
 })
 afterAll(async () => {

@@ -213,7 +213,8 @@ export const Table = (
     part,
     rows,
     scroll = false,
-    still
+    still,
+    wideFrom
   }: {
     readonly name: string
     readonly columns: ReadonlyArray<Column | string>
@@ -233,6 +234,8 @@ export const Table = (
     readonly order?: Order
     /** Which part of a list it shows, where neither the address nor what is read says it. */
     readonly part?: number
+    /** Pixels of the window from which there is room for every column. */
+    readonly wideFrom?: number
     /** How its rows hold still where what they are made of does so itself. */
     readonly still?: Omit<Still<unknown, HTMLTableSectionElement>, "shown">
   }
@@ -247,7 +250,7 @@ export const Table = (
   const { shown } = own
   const { changes, ref, take } = still ?? own
   const all = given.map((each): Column => typeof each === "string" ? { name: each } : each)
-  const ofWindow = useLayout()
+  const ofWindow = useLayout(wideFrom)
   const layout = all.some(({ rank }) => rank !== undefined) ? ofWindow : "wide"
   const columns = all.filter((column, index) => isShown(column, index, all, layout))
   const order = useOrder(all.flatMap(({ sort }) => sort ?? [])) ?? ownOrder

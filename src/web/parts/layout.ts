@@ -19,9 +19,9 @@ export const useMedia = (query: string): boolean => {
 /** `wide`: every column. `lines`: columns of rank 3 stand below the name. `cards`: a row is a card of two lines. */
 export type Layout = "wide" | "lines" | "cards"
 
-/** The layout of lists in the window. */
-export const useLayout = (): Layout => {
-  const isNarrow = useMedia("(max-width: 1099px)")
+/** The layout of lists in the window, and of one that has room for every column from so many pixels on. */
+export const useLayout = (wideFrom = 1100): Layout => {
+  const isNarrow = useMedia(`(max-width: ${wideFrom - 1}px)`)
   const isSmall = useMedia("(max-width: 699px)")
   return isSmall ? "cards" : isNarrow ? "lines" : "wide"
 }

@@ -162,6 +162,7 @@ const ModelTable = ({ onEdit, prices, targets }: {
             <>
               <Table
                 name={common.pages.models}
+                wideFrom={1400}
                 columns={[
                   { name: t.model, rank: 1, sort: "id", class: "text" },
                   { name: t.kind, rank: 3, sort: "kind", width: "8rem", class: "text" },
