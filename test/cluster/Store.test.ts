@@ -133,7 +133,7 @@ describe("a node of a store", () => {
 
   it.effect("logs after a second why it waits for its server, and gives up after 30 seconds", () =>
     Effect.gen(function*() {
-      const url = `redis://127.0.0.1:${yield* Effect.promise(closedPort)}`
+      const url = `redis://127.0.0.1:${closedPort}`
       const logs: Array<string> = []
       const starting = yield* Effect.forkChild(
         Effect.flip(makeStore({ url: Redacted.make(url), key: Redacted.make(storeKey) })).pipe(

@@ -109,7 +109,7 @@ describe("a failing upstream server", () => {
 
   it("a server that refuses connections is tried three times, and callers learn when to retry", async () => {
     const stand = await start(streamed({ content: "Hello" }), {}, {
-      base_url: `http://127.0.0.1:${await closedPort()}/v1`
+      base_url: `http://127.0.0.1:${closedPort}/v1`
     })
     const { code, retryAfter, status } = await ask(stand)
     assert.deepEqual({ code, retryAfter, status }, { code: "upstream_error", retryAfter: "5", status: 503 })

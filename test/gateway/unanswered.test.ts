@@ -360,7 +360,7 @@ describe("a request that fails before its reply begins", () => {
   })
 
   it("costs nothing if there is no connection", async () => {
-    await start({ upstream: upstreamAt(`http://127.0.0.1:${await closedPort()}/v1`) })
+    await start({ upstream: upstreamAt(`http://127.0.0.1:${closedPort}/v1`) })
     assert.strictEqual((await asked()).status, 503)
     assert.deepStrictEqual(await totals(1), { ...nothing, counted_requests: 1 })
   })

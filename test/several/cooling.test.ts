@@ -129,7 +129,7 @@ describe("failures of the server", () => {
 describe("a refused connection", () => {
   it.each(ways)("cools the upstream immediately: $style, streamed $stream", async (way) => {
     farm.answer("two", speaks)
-    const closed = { ...farm.upstream("one"), base_url: `http://127.0.0.1:${await closedPort()}/v1` }
+    const closed = { ...farm.upstream("one"), base_url: `http://127.0.0.1:${closedPort}/v1` }
     await start({
       upstreams: { one: closed, two: farm.upstream("two") },
       routes: { r: ["one/m", "two/m"] }
@@ -139,7 +139,7 @@ describe("a refused connection", () => {
   })
 
   it("of a caller's own token does as well", async () => {
-    const closed = { ...farm.upstream("default"), base_url: `http://127.0.0.1:${await closedPort()}/v1` }
+    const closed = { ...farm.upstream("default"), base_url: `http://127.0.0.1:${closedPort}/v1` }
     farm.answer("two", speaks)
     await start({
       upstream: closed,
@@ -166,7 +166,7 @@ describe("a refused connection", () => {
   })
 
   it("hides no upstream from a request without another target", async () => {
-    const closed = { ...farm.upstream("one"), base_url: `http://127.0.0.1:${await closedPort()}/v1` }
+    const closed = { ...farm.upstream("one"), base_url: `http://127.0.0.1:${closedPort}/v1` }
     await start({ upstreams: { one: closed, two: farm.upstream("two") } })
     await chat(gateway, "one/m")
     assert.strictEqual(await stateOf("one"), "cooled")

@@ -177,7 +177,7 @@ describe("webhooks", () => {
   })
 
   it("report accounts, pools, upstreams and quotas, each to the webhooks that choose it", async () => {
-    const port = await closedPort()
+    const port = closedPort
     const named = { driver: "openai", models: { m: "m" } }
     await start({
       upstreams: {
