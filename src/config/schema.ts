@@ -126,6 +126,39 @@ const budgetsField = (description: string) =>
     )
   )
 
+const filledText = text.check(
+  Schema.makeFilter((value) => value.trim() === "" ? "must not be empty" : undefined)
+)
+
+/** Where the token of an account comes from, each kind by its name in `from`. */
+export const credentialKinds = {
+  file: group({
+    from: Schema.Literal("file"),
+    path: described(filledText, "File with the token. It is read again when it changes.")
+  }),
+  command: group({
+    from: Schema.Literal("command"),
+    run: described(
+      Schema.Array(filledText.annotate(secret)).annotate({ message: "must be a list of a program and its arguments" })
+        .check(
+          Schema.makeFilter((run) => run.length === 0 || run.length > 64 ? "must have 1 to 64 entries" : undefined)
+        ),
+      "Program and its arguments, without a shell. It prints the token."
+    ),
+    for: Schema.optionalKey(
+      described(integer(1, 31_536_000), "Life of a token in seconds. Unset: until the upstream refuses it.")
+    ),
+    timeout: Schema.optionalKey(described(integer(1, 25), "Seconds in which the program has to end. Unset: 10."))
+  })
+}
+
+const credentialNames = Struct.keys(credentialKinds)
+
+/** The source of an account's token. */
+export const CredentialEntry = Schema.Union(Object.values(credentialKinds)).annotate({
+  message: `must be an object whose from is one of ${credentialNames.join(", ")}`
+})
+
 /** An account of the pool. A `disabled` account stays in the file and is not used. */
 export const AccountEntry = group({
   upstream: Schema.optionalKey(
@@ -135,6 +168,9 @@ export const AccountEntry = group({
   mobile: Schema.optionalKey(text),
   password: Schema.optionalKey(text),
   token: Schema.optionalKey(text),
+  credential: Schema.optionalKey(
+    described(CredentialEntry, "Where a token comes from that is renewed, in place of `token` and of a login.")
+  ),
   disabled: Schema.optionalKey(flag),
   proxy: Schema.optionalKey(
     described(text, "Proxy of this account's requests, or `direct` to use none. Unset: the upstream's.")
