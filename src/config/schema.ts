@@ -149,7 +149,52 @@ export const credentialKinds = {
       described(integer(1, 31_536_000), "Life of a token in seconds. Unset: until the upstream refuses it.")
     ),
     timeout: Schema.optionalKey(described(integer(1, 25), "Seconds in which the program has to end. Unset: 10."))
-  })
+  }),
+  google: group({
+    from: Schema.Literal("google"),
+    file: Schema.optionalKey(
+      described(filledText, "File of a service account, a user or an external account. Unset: the metadata server.")
+    ),
+    scope: Schema.optionalKey(
+      described(filledText, "Scopes of the token, with blanks between them. Unset: `cloud-platform`.")
+    )
+  }),
+  entra: group({
+    from: Schema.Literal("entra"),
+    tenant: Schema.optionalKey(
+      described(filledText, "Tenant of the client. Unset: the managed identity of this computer.")
+    ),
+    client: Schema.optionalKey(described(filledText, "Id of the client, or of a managed identity.")),
+    secret: Schema.optionalKey(described(filledText.annotate(secret), "Secret of the client.")),
+    federated_file: Schema.optionalKey(
+      described(filledText, "File with a token that stands for the client, in place of a secret.")
+    ),
+    scope: Schema.optionalKey(
+      described(filledText, "Scope of the token. Unset: `https://cognitiveservices.azure.com/.default`.")
+    ),
+    authority: Schema.optionalKey(
+      described(
+        filledText.check(
+          Schema.makeFilter((value) =>
+            /^https:\/\/[^/?#@]+\/?$|^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?\/?$/.test(value)
+              ? undefined
+              : "must be an https address without a path"
+          )
+        ),
+        "Address of the token server. Unset: `https://login.microsoftonline.com`."
+      )
+    )
+  }).check(
+    Schema.makeFilter(({ client, federated_file, secret, tenant }) =>
+      tenant === undefined
+        ? secret === undefined && federated_file === undefined
+          ? undefined
+          : "must have a tenant beside secret or federated_file"
+        : client === undefined || (secret === undefined) === (federated_file === undefined)
+        ? "must have a client and either secret or federated_file beside tenant"
+        : undefined
+    )
+  )
 }
 
 const credentialNames = Struct.keys(credentialKinds)

@@ -3,7 +3,9 @@ import * as Redacted from "effect/Redacted"
 import type { CredentialSettings } from "../config/credentials.ts"
 import { commandTokens } from "./command.ts"
 import type { TokenMaker } from "./CredentialSource.ts"
+import { entraTokens } from "./entra.ts"
 import { fileTokens } from "./file.ts"
+import { googleTokens } from "./google.ts"
 
 /** What issues the tokens of a configured credential. Asks for nothing before its first token is needed. */
 export const tokenMakerOf = ({ entry }: CredentialSettings): TokenMaker => {
@@ -13,5 +15,9 @@ export const tokenMakerOf = ({ entry }: CredentialSettings): TokenMaker => {
       return fileTokens(settings.path)
     case "command":
       return commandTokens(settings)
+    case "google":
+      return googleTokens(settings)
+    case "entra":
+      return entraTokens(settings)
   }
 }

@@ -8,8 +8,10 @@ import type { RawConfig } from "../../src/config/json.ts"
 import { caller } from "../admin/support.ts"
 import { type Behaviour, chat, type Farm, json, said, send, startFarm, wayName, ways } from "../several/support.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { secrets, startTokenServer, type TokenServer } from "./tokenServer.ts"
 
 let farm: Farm
+let tokens: TokenServer
 let folder: string
 let gateway: RunningGateway
 const lines: Array<string> = []
@@ -19,8 +21,12 @@ const logger = Logger.make<unknown, void>((options) => {
 const call = caller(() => gateway)
 beforeAll(async () => {
   farm = await startFarm()
+  tokens = await startTokenServer()
 })
-afterAll(() => farm.stop())
+afterAll(async () => {
+  await farm.stop()
+  await tokens.stop()
+})
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "credentials-"))
   lines.length = 0
@@ -107,27 +113,39 @@ const printing = (file: string, ...args: ReadonlyArray<string>) => ({
 const canaries = {
   file: "canary-of-a-file",
   program: "canary-of-a-program",
-  argument: "canary-of-an-argument"
+  argument: "canary-of-an-argument",
+  client: secrets.client
 }
+
+const names = ["one", "two", "three"]
+
+const client = (secret: string) => ({
+  from: "entra",
+  tenant: "tenant-1",
+  client: "client-1",
+  secret,
+  authority: tokens.url
+})
 
 describe("the secrets of credentials", () => {
   const begin = async () => {
     await start([
       { upstream: "one", credential: { from: "file", path: put("of-file", canaries.file) } },
-      { upstream: "two", credential: printing(put("of-program", canaries.program), canaries.argument) }
-    ], ["one", "two"])
-    for (const name of ["one", "two"]) farm.answer(name, (request) => said("Hello", request))
+      { upstream: "two", credential: printing(put("of-program", canaries.program), canaries.argument) },
+      { upstream: "three", credential: client(secrets.client) }
+    ], ["one", "two", "three"])
+    for (const name of names) farm.answer(name, (request) => said("Hello", request))
   }
 
   it("are in no reply of the admin API, log line, record, capture, metric or error", async () => {
     await begin()
     await call("PUT", "/admin/settings", { body: { captures: { enabled: true } } })
-    for (const name of ["one", "two"]) {
+    for (const name of names) {
       assert.strictEqual((await chat(gateway, `${name}/m`)).status, 200)
       // A server that repeats the token in its error.
       farm.answer(name, ({ key }) => json(401, { error: { message: `the token ${key} is unknown to us` } }))
     }
-    const told = await Promise.all(["one", "two"].map((name) => chat(gateway, `${name}/m`)))
+    const told = await Promise.all(names.map((name) => chat(gateway, `${name}/m`)))
     assert.deepStrictEqual([keys("one")[0], keys("two")[0]], [canaries.file, canaries.program])
     const paths = [
       "/admin/accounts",
@@ -144,7 +162,7 @@ describe("the secrets of credentials", () => {
     const replies = await Promise.all(paths.map((place) => call("GET", place)))
     assert.deepStrictEqual(replies.map(({ status }) => status), paths.map(() => 200))
     const all = [...replies.map(({ text }) => text), ...told.map(({ body }) => body), ...lines].join("\n")
-    for (const secret of Object.values(canaries)) assert.notInclude(all, secret)
+    for (const secret of [...Object.values(canaries), "client-token-"]) assert.notInclude(all, secret)
     // What they are of is shown.
     for (const shown of ["of-file", process.execPath, "is unknown to us"]) assert.include(all, shown)
   })
@@ -152,7 +170,9 @@ describe("the secrets of credentials", () => {
   it("stay as they are when an export is imported, which shows them as ***", async () => {
     await begin()
     const exported = (await call("GET", "/admin/config/export")).json as { readonly config: RawConfig }
-    assert.include(JSON.stringify(exported.config), "\"run\":[\"***\"")
+    for (const shown of ["\"run\":[\"***\"", "\"secret\":\"***\""]) {
+      assert.include(JSON.stringify(exported.config), shown)
+    }
     for (const mode of ["merge", "replace"]) {
       const body = { mode, config: exported.config }
       const imported = await call("POST", "/admin/config/import", { body })
@@ -160,6 +180,7 @@ describe("the secrets of credentials", () => {
     }
     assert.strictEqual((await chat(gateway, "two/m")).status, 200)
     assert.deepStrictEqual(keys("two"), [canaries.program])
+    assert.strictEqual((await chat(gateway, "three/m")).status, 200)
   })
 
   it.each([
@@ -178,9 +199,36 @@ describe("the secrets of credentials", () => {
     const body = bodyOf({ from: "command", run: [process.execPath, "-e", script] })
     const answer = await call(method, place, { body })
     const after = await call("GET", "/admin/accounts")
-    assert.strictEqual((after.json as { readonly total: number }).total, 2, answer.text)
+    assert.strictEqual((after.json as { readonly total: number }).total, 3, answer.text)
     await chat(gateway, "one/m")
     assert.notInclude(readdirSync(folder), "evidence")
     assert.include(readFileSync(path.join(folder, "of-file"), "utf8"), canaries.file)
+  })
+})
+
+describe("the start of a gateway", () => {
+  it("asks no source, and no request waits for the source of another account", async () => {
+    tokens.seen.length = 0
+    await start([
+      { upstream: "one", token: "k" },
+      { upstream: "two", credential: client(secrets.client) },
+      { upstream: "three", credential: { from: "google" } }
+    ], names)
+    farm.answer("one", (request) => said("Hello", request))
+    assert.strictEqual((await chat(gateway, "one/m")).status, 200)
+    assert.deepStrictEqual(tokens.seen, [])
+    farm.answer("two", (request) => said("Hello", request))
+    assert.strictEqual((await chat(gateway, "two/m")).status, 200)
+    assert.lengthOf(tokens.seen, 1)
+  })
+})
+
+describe("the test of an upstream", () => {
+  it("uses the token of its account's source", async () => {
+    await start([{ upstream: "one", credential: client(secrets.client) }])
+    farm.server.list(() => json(200, { data: [{ id: "m" }] }))
+    const tested = await call("POST", "/admin/upstreams/one/test", { body: {} })
+    assert.deepInclude(tested.json, { success: true, models: ["m"] }, tested.text)
+    assert.match(farm.server.lists.at(-1)?.key ?? "", /^client-token-\d+$/)
   })
 })

@@ -5,6 +5,7 @@ import type * as Schema from "effect/Schema"
 import type { RawConfig } from "../../src/config/json.ts"
 import { CurrentFileReader, UnreadableFile } from "../../src/config/regularFile.ts"
 import { CurrentPrograms } from "../../src/credentials/programs.ts"
+import { CurrentTokenServers, type TokenRequest } from "../../src/credentials/tokenServers.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import { buildPool, makeDriver } from "../accounts/support.ts"
 
@@ -39,6 +40,24 @@ export const command: ScriptedSource = {
   failure: /^its credential failed: command: the program ended with 3$/
 }
 
+export const google: ScriptedSource = {
+  from: "google",
+  life: 3_600_000,
+  credential: (name) => ({ from: "google", scope: name }),
+  failure: /^its credential failed: google: the metadata server answered with HTTP 400 invalid_grant$/
+}
+
+export const entra: ScriptedSource = {
+  from: "entra",
+  life: 3_600_000,
+  credential: (name) => ({ from: "entra", tenant: "t", client: name, secret: "canary-of-a-secret" }),
+  failure: /^its credential failed: entra: the token server answered with HTTP 400 invalid_grant$/
+}
+
+/** The name of a source in a question to its token server; `undefined` for a question that is not for a token. */
+const namedIn = ({ body, url }: Pick<TokenRequest, "body" | "url">): string | undefined =>
+  new URL(url).searchParams.get("scopes") ?? new URLSearchParams(body).get("client_id") ?? undefined
+
 export const makeBacking = (): Backing => ({ tokens: new Map(), asked: [] })
 
 /** Runs an effect whose files and programs are those of the test. */
@@ -55,6 +74,16 @@ export const withBacking = ({ asked, tokens }: Backing) => {
           token === undefined
             ? Effect.fail(new UnreadableFile({ kind: "missing", message: `${path}: there is no such file` }))
             : Effect.succeed(Buffer.from(`${token}\n`)))),
+      Effect.provideService(CurrentTokenServers, (request) => {
+        const name = namedIn(request)
+        if (name === undefined) {
+          return Effect.succeed({ status: 404, date: undefined, text: "" })
+        }
+        return Effect.map(give(name), (access_token) =>
+          access_token === undefined
+            ? { status: 400, date: undefined, text: JSON.stringify({ error: "invalid_grant" }) }
+            : { status: 200, date: undefined, text: JSON.stringify({ access_token, expires_in: 3_600 }) })
+      }),
       Effect.provideService(CurrentPrograms, (run) =>
         Effect.map(give(run.at(-1)!), (token) =>
           token === undefined ? { failed: "the program ended with 3" } : { output: `${token}\n` }))
