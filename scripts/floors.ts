@@ -11,6 +11,7 @@ const floors: Readonly<Record<string, number>> = {
   contracts: 0,
   cluster: 1,
   config: 1,
+  credentials: 2,
   upstream: 2,
   accounts: 3,
   placement: 3,

@@ -5,7 +5,7 @@ export const testParts: Readonly<Record<string, ReadonlyArray<string>>> = {
   sieve: ["sieve", "domain/stream"],
   styles: ["styles", "contracts", "golden", "clients.test.ts"],
   upstream: ["upstream", "several"],
-  accounts: ["accounts", "completion", "placement"],
+  accounts: ["accounts", "completion", "credentials", "placement"],
   cluster: ["cluster"],
   config: ["config", "domain"],
   usage: ["usage", "recordings"],

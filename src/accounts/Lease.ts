@@ -5,6 +5,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { CredentialFacts } from "../credentials/CredentialSource.ts"
 import type { AccountHealth } from "../domain/failureRules.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Maker } from "../domain/makers.ts"
@@ -152,6 +153,8 @@ export interface LeasedAccount {
 export interface LeasedCredential extends Credential {
   /** Drops the token that the upstream has refused, so that the next use logs in again. */
   readonly drop: Effect.Effect<void>
+  /** Whether a refused token may be replaced by a new one. */
+  readonly isRenewable: boolean
   /** The account's names, password and token: removed where the upstream's words are quoted. */
   readonly secrets: () => ReadonlyArray<string>
 }
@@ -304,6 +307,8 @@ export interface AccountFacts {
   readonly hasToken: boolean
   /** The part of the token that may be shown; empty without a token. */
   readonly tokenPreview: string
+  /** What its credential does; `undefined` for an account with a token or a login. */
+  readonly credential: CredentialFacts | undefined
 }
 
 /** Numbers of the pool for metrics. Counters count since the start. */

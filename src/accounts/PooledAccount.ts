@@ -7,7 +7,10 @@ import type * as Deferred from "effect/Deferred"
 import type * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import { type Account, keyless } from "../config/Account.ts"
+import { secretsOfCredential } from "../config/credentials.ts"
 import { sha256Hex } from "../config/json.ts"
+import { type CredentialFacts, type TokenMaker, unusedFacts } from "../credentials/CredentialSource.ts"
+import { tokenMakerOf } from "../credentials/sources.ts"
 import { accountHash, nationalMobile } from "../domain/identity.ts"
 import { driverThrough } from "../upstream/connection.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
@@ -52,6 +55,9 @@ export class PooledAccount {
   /** Set when leases have made sessions that `auto_delete` mode `all` must delete: what to delete them with. */
   unclean: { readonly driver: Driver; readonly token: string | undefined } | undefined = undefined
   cleanUp: CleanUp | undefined = undefined
+  /** What its credential does, once its tokens are made. */
+  credential: (() => CredentialFacts | undefined) | undefined = undefined
+  #source: TokenMaker | undefined = undefined
   #hash: string | undefined = undefined
   #isAnonymous: boolean | undefined = undefined
   /** The driver over the account's own proxy, and the upstream's driver that it was made of. */
@@ -82,6 +88,16 @@ export class PooledAccount {
     return password === undefined ? undefined : { email: account.email, mobile: account.mobile, password }
   }
 
+  /** What issues the tokens of its credential; `undefined` without one. */
+  get source(): TokenMaker | undefined {
+    const settings = this.account?.credential
+    return settings === undefined ? undefined : this.#source ??= tokenMakerOf(settings)
+  }
+
+  get credentialFacts(): CredentialFacts | undefined {
+    return this.source && (this.credential?.() ?? unusedFacts(this.source))
+  }
+
   get configuredToken(): string | undefined {
     return secretOf(this.account?.token)
   }
@@ -89,13 +105,19 @@ export class PooledAccount {
   /** Secrets for the upstream only: the names, as configured and as sent, and the password. */
   get secrets(): ReadonlyArray<string> {
     const { email, mobile } = this.account ?? {}
-    return [email?.trim(), mobile, mobile === undefined ? undefined : nationalMobile(mobile), this.login?.password]
-      .filter((secret) => secret !== undefined)
+    const named = [
+      email?.trim(),
+      mobile,
+      mobile === undefined ? undefined : nationalMobile(mobile),
+      this.login?.password
+    ]
+    return [...named.filter((secret) => secret !== undefined), ...secretsOfCredential(this.account?.credential)]
   }
 
   /** Whether the account has no credential: it stands for a server that needs no key. Computed once, as it is read for every lease. */
   get isAnonymous(): boolean {
-    return this.#isAnonymous ??= this.login === undefined && (this.configuredToken ?? keyless) === keyless
+    return this.#isAnonymous ??= this.login === undefined && this.source === undefined &&
+      (this.configuredToken ?? keyless) === keyless
   }
 
   /** The driver of the account's upstream, over the account's own proxy if it has one. The same object until the upstream's changes. */
@@ -109,6 +131,8 @@ export class PooledAccount {
 
   /** The reason of a fault, in words for operators. */
   reasonFor(fault: Fault): string {
+    const failure = fault === "refused_login" ? this.credential?.()?.failure : undefined
+    if (failure !== undefined) return `its credential failed: ${failure.message}`
     if (fault === "refused_login" && this.account?.proxy !== undefined) return proxyFailed
     return fault === "refused_login" && this.isAnonymous ? keyMissing : reasonFor(fault)
   }

@@ -465,7 +465,7 @@ const makeInProcessCore = Effect.fnUntraced(function*(
       return registry.apply(config.now, drivers)
     },
     get: registry.get,
-    makeTokens: (_, options) => makeTokens(options, clock),
+    makeTokens: (_, options) => makeTokens(options),
     loginEnded: (account, exit) => {
       const slot = slotOf(account)
       if (slot === undefined) return Effect.void

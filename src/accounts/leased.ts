@@ -34,6 +34,7 @@ export const heldBy = (caller: Caller, upstream: string, driver: Driver): Held =
 export const ownCredential = ({ driver, token }: Held): LeasedCredential => ({
   ...fixedCredential(token),
   drop: Effect.void,
+  isRenewable: false,
   secrets: () => [...(token === undefined ? [] : secretsOfToken(token)), ...driver.secrets.map(Redacted.value)]
 })
 
@@ -54,11 +55,15 @@ export class AccountCredential implements LeasedCredential {
   }
 
   get token(): Credential["token"] {
-    return Effect.mapEager(this.#tokens.credential.token, this.#record)
+    return Effect.mapEager(this.#tokens.current, this.#record)
   }
 
   renew(stale: string | undefined): ReturnType<Credential["renew"]> {
-    return Effect.map(this.#tokens.credential.renew(stale), this.#record)
+    return Effect.map(this.#tokens.renew(stale), this.#record)
+  }
+
+  get isRenewable(): boolean {
+    return this.#account.source !== undefined || this.#held.driver.capabilities.login !== undefined
   }
 
   get drop(): Effect.Effect<void> {

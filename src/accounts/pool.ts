@@ -81,7 +81,7 @@ export interface PoolCore<T extends AccountTokens> {
   readonly get: (key: string) => PooledAccount | undefined
   readonly makeTokens: (account: PooledAccount, options: TokensOptions) => T
   /** Receives the end of each login. */
-  readonly loginEnded: (account: PooledAccount, exit: Exit.Exit<string, UpstreamFailure>) => Effect.Effect<void>
+  readonly loginEnded: (account: PooledAccount, exit: Exit.Exit<unknown, UpstreamFailure>) => Effect.Effect<void>
   readonly lease: AccountPool["lease"]
   /** The pools of all upstreams, in the order of the configuration. */
   readonly upstreams: Effect.Effect<ReadonlyArray<UpstreamFacts>>
@@ -169,7 +169,8 @@ const factsOf = (account: PooledAccount, state: AccountState, quotas: Quotas): A
     quota: quotas.windowsOf(account),
     budgets,
     hasToken: token !== undefined,
-    tokenPreview: token === undefined ? "" : tokenPreview(token)
+    tokenPreview: token === undefined ? "" : tokenPreview(token),
+    credential: account.credentialFacts
   }
 }
 
@@ -217,7 +218,9 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
     if (known?.driver === driver) return known
     const made = core.makeTokens(account, {
       driver,
+      clock,
       login: account.login,
+      source: account.source,
       configured: account.configuredToken,
       refreshAfter: () => config.now().runtime.token_refresh_interval_hours * hourMillis,
       fork,
@@ -225,9 +228,13 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         if (Exit.isFailure(exit)) counters.loginFailures++
         else if (kind === "login") counters.logins++
         else counters.refreshes++
-        return core.loginEnded(account, exit)
+        // The token that is to be renewed serves until its end.
+        return kind === "refresh" && account.source !== undefined && Exit.isFailure(exit)
+          ? Effect.void
+          : core.loginEnded(account, exit)
       }
     })
+    account.credential = made.facts
     madeTokens.set(account, made)
     return made
   }

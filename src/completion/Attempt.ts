@@ -211,7 +211,7 @@ export class Attempt<B, A> {
       ...plainContext,
       ...words.naming(lease),
       direct: isDirect(lease),
-      mayRefresh: !tried.refreshed.has(account?.key) && lease.driver.capabilities.login !== undefined,
+      mayRefresh: !tried.refreshed.has(account?.key) && credential.isRenewable,
       alone: hasOneAccount(accounts, lease.upstream),
       keyless: account?.isKeyless === true,
       keepsCode: work.keepsCode(lease.driver, target),

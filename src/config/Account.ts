@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import { identifierOf, identityKeys, isKeyId, keyIdForm, lookupKeys } from "../domain/identity.ts"
 import { defaultUpstream, keyWithin } from "../domain/upstreamNames.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
+import { type CredentialSettings, isSameCredential, toCredential } from "./credentials.ts"
 import { forEachCooperatively, isJsonObject, sha256Hex } from "./json.ts"
 import { CurrentVariables, hasReferences, proxyAt, secretAt, type Variables } from "./references.ts"
 import { AccountEntry, KeyEntry } from "./schema.ts"
@@ -21,7 +22,7 @@ export const keyless = "none"
 export interface Account {
   /** The name of its upstream. */
   readonly upstream: string
-  /** The email, else the mobile, else `token:<hash>`. It is unique within the upstream. */
+  /** The email, else the mobile, else `token:<hash>`, or the source of its credential with a hash. It is unique within the upstream. */
   readonly identifier: string
   /** The identifier, and `<upstream>/<identifier>` outside of the default upstream. It is unique. */
   readonly name: string
@@ -31,6 +32,8 @@ export interface Account {
   readonly password: Redacted.Redacted<string> | undefined
   /** A configured token. Tokens from logins are kept elsewhere. */
   readonly token: Redacted.Redacted<string> | undefined
+  /** Where its token comes from; `undefined` for an account with a token or a login. */
+  readonly credential: CredentialSettings | undefined
   /** Excluded from use by the operator. */
   readonly disabled: boolean
   /** The operator's note; empty if unset. */
@@ -91,13 +94,13 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
   const entry = decoded.success
   const identity = identityKeys(entry, sha256Hex)
   if (identity.length === 0) {
-    return Result.fail([fault(`accounts[${index}]`, "must have an email, a mobile or a token")])
+    return Result.fail([fault(`accounts[${index}]`, "must have an email, a mobile, a token or a credential")])
   }
   const faults: Array<Fault> = []
   const upstream = blankToUndefined(entry.upstream) ?? defaultUpstream
   const identifier = identifierOf(entry, sha256Hex)
-  const written = blankToUndefined(entry.token)
-  const token = written === undefined ? undefined : secretAt(written, `accounts[${index}].token`, variables, faults)
+  const ownToken = blankToUndefined(entry.token)
+  const token = ownToken === undefined ? undefined : secretAt(ownToken, `accounts[${index}].token`, variables, faults)
   const account: Account = {
     upstream,
     identifier,
@@ -108,6 +111,7 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
       ? undefined
       : secretAt(entry.password, `accounts[${index}].password`, variables, faults),
     token,
+    credential: toCredential(entry, `accounts[${index}]`, variables, faults),
     disabled: entry.disabled ?? false,
     note: entry.note ?? "",
     proxy: proxyAt(entry.proxy, `accounts[${index}].proxy`, variables, faults),
@@ -120,7 +124,8 @@ const toAccount = (raw: unknown, index: number, variables: Variables): Result.Re
       : withOthers(identity, identityKeys({ ...entry, token: Redacted.value(token) }, sha256Hex))
   }
   if (faults.length > 0) return Result.fail(faults)
-  const isFixed = ![entry.token, entry.proxy, entry.password].some(hasReferences)
+  const written = [entry.token, entry.proxy, entry.password, entry.credential && JSON.stringify(entry.credential)]
+  const isFixed = !written.some(hasReferences)
   if (isJsonObject(raw) && isFixed) decodedEntries.set(raw, account)
   return Result.succeed(account)
 }
@@ -283,5 +288,6 @@ export const isSameAccount = (one: Account, other: Account): boolean =>
   one === other || (
     one.identifier === other.identifier && one.email === other.email && one.mobile === other.mobile &&
     one.upstream === other.upstream && secretOf(one.password) === secretOf(other.password) &&
-    secretOf(one.token) === secretOf(other.token) && secretOf(one.proxy) === secretOf(other.proxy)
+    secretOf(one.token) === secretOf(other.token) && secretOf(one.proxy) === secretOf(other.proxy) &&
+    isSameCredential(one.credential, other.credential)
   )

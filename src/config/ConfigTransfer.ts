@@ -8,9 +8,10 @@ import * as Layer from "effect/Layer"
 import { ConfigInvalid } from "./ConfigError.ts"
 import { configHashOf } from "./configHash.ts"
 import { ConfigStore, type Saved, type UpdateError, type UpdateOptions } from "./ConfigStore.ts"
+import { shownCredential } from "./hidden.ts"
 import { applyImport, type ImportMode } from "./importConfig.ts"
-import { isJsonObject, type RawConfig, stringifyConfig } from "./json.ts"
-import { withoutOwnFields } from "./rawConfig.ts"
+import { forEachCooperatively, isJsonObject, type RawConfig, stringifyConfig } from "./json.ts"
+import { accountsOf, withoutOwnFields } from "./rawConfig.ts"
 
 /** An import that took effect, with the numbers of added or changed keys and accounts. */
 export interface Imported extends Saved {
@@ -19,7 +20,10 @@ export interface Imported extends Saved {
   readonly warnings: ReadonlyArray<string>
 }
 
-/** A backup of the configuration. It includes passwords and configured tokens, but not the state of the host sync. */
+/**
+ * A backup of the configuration. It includes passwords and configured tokens, but neither the secrets of credentials nor the state of the
+ * host sync.
+ */
 export interface Exported {
   readonly config: RawConfig
   readonly json: string
@@ -62,7 +66,13 @@ export class ConfigTransfer extends Context.Service<ConfigTransfer, {
         return { ...result, ...counts, warnings }
       }),
       exportConfig: Effect.gen(function*() {
-        const config = withoutOwnFields(yield* store.currentRaw)
+        const raw = withoutOwnFields(yield* store.currentRaw)
+        const accounts: Array<RawConfig> = []
+        yield* forEachCooperatively(accountsOf(raw), (entry) => {
+          const { credential } = entry
+          accounts.push(credential === undefined ? entry : { ...entry, credential: shownCredential(credential) })
+        })
+        const config = accounts.length === 0 ? raw : { ...raw, accounts }
         const json = yield* stringifyConfig(config, "compact")
         return { config, json, base64: Buffer.from(json).toString("base64") }
       }),

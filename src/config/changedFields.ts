@@ -176,9 +176,9 @@ const compareKeys = Effect.fnUntraced(function*(fields: Fields, before: RawConfi
 
 const nameOfAccount = (account: RawConfig): string => {
   const { upstream } = account
-  const identity = Object.fromEntries(
-    ["email", "mobile", "token"].map((name) => [name, typeof account[name] === "string" ? account[name] : undefined])
-  )
+  const names = ["email", "mobile", "token"]
+  const texts = names.map((name) => [name, typeof account[name] === "string" ? account[name] : undefined])
+  const identity = { ...Object.fromEntries(texts), credential: account["credential"] }
   return shortenName(keyWithin(typeof upstream === "string" ? upstream.trim() : "", identifierOf(identity, sha256Hex)))
 }
 

@@ -10,7 +10,7 @@ import * as Struct from "effect/Struct"
 import type { UpstreamConfig } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { hidden } from "./references.ts"
-import { UpstreamEntry, UpstreamGroup, WebhookEntry } from "./schema.ts"
+import { CredentialEntry, UpstreamEntry, UpstreamGroup, WebhookEntry } from "./schema.ts"
 import { fieldsOf, type Known } from "./unknownFields.ts"
 
 /** A query with its names; a part without a name is a value. */
@@ -151,6 +151,16 @@ export const withoutSecrets = ({ headers: _headers, ...entry }: RawConfig): RawC
     ...(isJsonObject(tls) ? { tls: Struct.omit(tls, ["cert", "key"]) } : {})
   }
 }
+
+let ofCredential: Known | undefined
+
+/** A credential of an account as written but for its secrets. */
+export const shownCredential = (credential: Schema.Json): Schema.Json =>
+  shownValue(
+    credential,
+    ofCredential ??= fieldsOf([CredentialEntry]),
+    (value, _, sensitive) => sensitive ? hidden : value
+  )
 
 /** The proxy of an entry of `accounts`: `***` and the address as it is shown keep the proxy of the entry before. */
 export const keepProxy = (before: RawConfig | undefined, given: Schema.Json): Schema.Json => {

@@ -9,7 +9,8 @@ import { type Account, blankToUndefined } from "./Account.ts"
 import { ConfigInvalid, type Fault, fault } from "./ConfigError.ts"
 import { checkFormat, decodeConfig } from "./decodeConfig.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
-import { forEachCooperatively, isJsonObject, type RawConfig } from "./json.ts"
+import { shownCredential } from "./hidden.ts"
+import { canonicalJson, forEachCooperatively, isJsonObject, type RawConfig } from "./json.ts"
 import { dropOrphans } from "./keyRecords.ts"
 import { accountsOf, keysOf } from "./rawConfig.ts"
 import { ConfigDocument } from "./schema.ts"
@@ -112,6 +113,36 @@ const overlay = (existing: RawConfig, incoming: RawConfig): RawConfig => {
   )
   return given.length === 0 ? existing : { ...existing, ...Object.fromEntries(given) }
 }
+
+/**
+ * The accounts of an import with their credentials as configured. An import brings no others: a program to run, a file to read and the
+ * identity of a computer are chosen in the configuration file alone.
+ */
+const keepCredentials = Effect.fnUntraced(function*(current: RawConfig, incoming: RawConfig) {
+  const places = new Map<string, Array<Schema.Json>>()
+  const place = ({ credential = null, upstream = "" }: RawConfig) =>
+    canonicalJson([upstream, shownCredential(credential)])
+  const faults: Array<Fault> = []
+  yield* forEachCooperatively(accountsOf(current), (entry) => {
+    const { credential } = entry
+    if (credential !== undefined) places.set(place(entry), [...places.get(place(entry)) ?? [], credential])
+  })
+  const accounts: Array<Schema.Json> = []
+  const given = Array.isArray(incoming["accounts"]) ? incoming["accounts"] : []
+  yield* forEachCooperatively(given, (entry, index) => {
+    if (!isJsonObject(entry) || entry["credential"] === undefined) {
+      accounts.push(entry)
+      return
+    }
+    // Those that look the same without their secrets are in the order of the export.
+    const credential = places.get(place(entry))?.shift()
+    if (credential === undefined) {
+      faults.push(fault(`accounts[${index}].credential`, "is set in the configuration file alone"))
+    } else accounts.push({ ...entry, credential })
+  })
+  if (faults.length > 0) return yield* ConfigInvalid.of(faults)
+  return given.length === 0 ? incoming : { ...incoming, accounts }
+})
 
 const mergeAccounts = Effect.fnUntraced(function*(
   current: Snapshot,
@@ -227,7 +258,7 @@ export const applyImport = Effect.fnUntraced(function*(
   now: number
 ): Effect.fn.Return<ImportResult, ConfigInvalid> {
   yield* checkFormat(incoming)
-  const taken = accepted(incoming)
+  const taken = yield* keepCredentials(current.raw, accepted(incoming))
   const { snapshot } = yield* decodeConfig(
     { ...taken, ...Object.fromEntries(Object.entries(current.raw).filter(([name]) => ofUpstreams.has(name))) },
     { duplicates: "refuse", strays: "leave-out", previous: current }

@@ -126,6 +126,84 @@ const budgetsField = (description: string) =>
     )
   )
 
+const filledText = text.check(
+  Schema.makeFilter((value) => value.trim() === "" ? "must not be empty" : undefined)
+)
+
+/** Where the token of an account comes from, each kind by its name in `from`. */
+export const credentialKinds = {
+  file: group({
+    from: Schema.Literal("file"),
+    path: described(filledText, "File with the token. It is read again when it changes.")
+  }),
+  command: group({
+    from: Schema.Literal("command"),
+    run: described(
+      Schema.Array(filledText.annotate(secret)).annotate({ message: "must be a list of a program and its arguments" })
+        .check(
+          Schema.makeFilter((run) => run.length === 0 || run.length > 64 ? "must have 1 to 64 entries" : undefined)
+        ),
+      "Program and its arguments, without a shell. It prints the token."
+    ),
+    for: Schema.optionalKey(
+      described(integer(1, 31_536_000), "Life of a token in seconds. Unset: until the upstream refuses it.")
+    ),
+    timeout: Schema.optionalKey(described(integer(1, 25), "Seconds in which the program has to end. Unset: 10."))
+  }),
+  google: group({
+    from: Schema.Literal("google"),
+    file: Schema.optionalKey(
+      described(filledText, "File of a service account, a user or an external account. Unset: the metadata server.")
+    ),
+    scope: Schema.optionalKey(
+      described(filledText, "Scopes of the token, with blanks between them. Unset: `cloud-platform`.")
+    )
+  }),
+  entra: group({
+    from: Schema.Literal("entra"),
+    tenant: Schema.optionalKey(
+      described(filledText, "Tenant of the client. Unset: the managed identity of this computer.")
+    ),
+    client: Schema.optionalKey(described(filledText, "Id of the client, or of a managed identity.")),
+    secret: Schema.optionalKey(described(filledText.annotate(secret), "Secret of the client.")),
+    federated_file: Schema.optionalKey(
+      described(filledText, "File with a token that stands for the client, in place of a secret.")
+    ),
+    scope: Schema.optionalKey(
+      described(filledText, "Scope of the token. Unset: `https://cognitiveservices.azure.com/.default`.")
+    ),
+    authority: Schema.optionalKey(
+      described(
+        filledText.check(
+          Schema.makeFilter((value) =>
+            /^https:\/\/[^/?#@]+\/?$|^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?\/?$/.test(value)
+              ? undefined
+              : "must be an https address without a path"
+          )
+        ),
+        "Address of the token server. Unset: `https://login.microsoftonline.com`."
+      )
+    )
+  }).check(
+    Schema.makeFilter(({ client, federated_file, secret, tenant }) =>
+      tenant === undefined
+        ? secret === undefined && federated_file === undefined
+          ? undefined
+          : "must have a tenant beside secret or federated_file"
+        : client === undefined || (secret === undefined) === (federated_file === undefined)
+        ? "must have a client and either secret or federated_file beside tenant"
+        : undefined
+    )
+  )
+}
+
+const credentialNames = Struct.keys(credentialKinds)
+
+/** The source of an account's token. */
+export const CredentialEntry = Schema.Union(Object.values(credentialKinds)).annotate({
+  message: `must be an object whose from is one of ${credentialNames.join(", ")}`
+})
+
 /** An account of the pool. A `disabled` account stays in the file and is not used. */
 export const AccountEntry = group({
   upstream: Schema.optionalKey(
@@ -135,6 +213,9 @@ export const AccountEntry = group({
   mobile: Schema.optionalKey(text),
   password: Schema.optionalKey(text),
   token: Schema.optionalKey(text),
+  credential: Schema.optionalKey(
+    described(CredentialEntry, "Where a token comes from that is renewed, in place of `token` and of a login.")
+  ),
   disabled: Schema.optionalKey(flag),
   proxy: Schema.optionalKey(
     described(text, "Proxy of this account's requests, or `direct` to use none. Unset: the upstream's.")

@@ -16,16 +16,20 @@ export interface AccountCount {
   first: Account | undefined
   /** The place of the first one that has a password and no token. */
   login: number | undefined
+  /** The place of the first one whose token comes from a source. */
+  credential: number | undefined
 }
 
 /** Counts the accounts of each upstream that has any. */
 export const countAccounts = (accounts: ReadonlyArray<Account>): ReadonlyMap<string, AccountCount> => {
   const counts = new Map<string, AccountCount>()
   for (const [place, account] of accounts.entries()) {
-    const count = counts.get(account.upstream) ?? { total: 0, enabled: 0, first: undefined, login: undefined }
+    const count = counts.get(account.upstream) ??
+      { total: 0, enabled: 0, first: undefined, login: undefined, credential: undefined }
     if (count.total === 0) counts.set(account.upstream, count)
     count.total++
     if (account.password !== undefined && account.token === undefined) count.login ??= place
+    if (account.credential !== undefined) count.credential ??= place
     if (account.disabled) continue
     count.enabled++
     count.first ??= account
@@ -54,7 +58,11 @@ const keylessInflight = 8
  */
 export const limitsOf = (
   upstream: ConfiguredUpstream,
-  { enabled, first, total }: Omit<AccountCount, "login"> = { total: 0, enabled: 0, first: undefined },
+  { enabled, first, total }: Pick<AccountCount, "enabled" | "first" | "total"> = {
+    total: 0,
+    enabled: 0,
+    first: undefined
+  },
   runtime: typeof Groups.Runtime.Type
 ): { readonly slots: number; readonly limits: UpstreamLimits } => {
   const { account_max_inflight, account_max_queue, driver, max_inflight, name } = upstream
@@ -77,14 +85,17 @@ export const limitsOf = (
   }
 }
 
-/** Reports the accounts with a login where accounts are keys: one of each upstream. */
+/** Reports the accounts with a login where accounts are keys, and with a credential where they are logins: one of each upstream. */
 export const checkLogins = (
   upstreams: DecodedUpstreams["upstreams"],
   counts: ReadonlyMap<string, AccountCount>,
   faults: Array<Fault>
 ): void => {
   for (const { driver, name } of upstreams.values()) {
-    const login = counts.get(name)?.login
+    const { credential, login } = counts.get(name) ?? {}
+    if (credential !== undefined && !isServer(driver)) {
+      faults.push(fault(`accounts[${credential}].credential`, `must be unset with the ${driver} driver`))
+    }
     if (login === undefined || !isServer(driver)) continue
     faults.push(fault(
       `accounts[${login}].password`,

@@ -10,12 +10,12 @@ const phases = ["login", "session", "completion", "stream", "resume"] as const
 /** The part of an exchange in which a failure occurred. */
 export type FailurePhase = typeof phases[number]
 
-const refusals = ["token", "rate", "login", "suspended", "lost_session", "busy", "length", "other"] as const
+const refusals = ["token", "rate", "login", "suspended", "lost_session", "busy", "length", "source", "other"] as const
 
 /**
  * What a server refuses by a code of its contract. `token`: the call's token. `rate`: more requests for now. `login`: its credentials.
  * `suspended`: an account that it has closed. `lost_session`: a session that it does not have. `busy`: one more completion of the account at the
- * same time. `length`: the prompt. `other`: a code for anything else.
+ * same time. `length`: the prompt. `source`: a source of a credential that has no token. `other`: a code for anything else.
  */
 export type Refusal = typeof refusals[number]
 

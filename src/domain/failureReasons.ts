@@ -19,7 +19,7 @@ export const quotaReason = hasWord(
 )
 const keyReason = hasWord(
   "invalid_api_key authentication_error invalid_authentication invalid_authentication_error token_expired API_KEY_INVALID " +
-    "API_KEY_EXPIRED ACCESS_TOKEN_EXPIRED UNAUTHENTICATED"
+    "API_KEY_EXPIRED ACCESS_TOKEN_EXPIRED UNAUTHENTICATED ExpiredToken ExpiredTokenException TokenExpired"
 )
 export const closedReason = hasWord(
   "account_deactivated organization_deactivated account_suspended ACCOUNT_STATE_INVALID"
@@ -74,6 +74,11 @@ export const inLogin = (failure: UpstreamFailure): boolean => failure.phase === 
 export const tokenRefused = (failure: UpstreamFailure): boolean =>
   failure.refusal === "token" || failure.status === 401 ||
   (plain(failure) && keyReason(failure.reason))
+
+/** True for a 403 whose words say that the token has expired. Words alone take no account out of rotation. */
+export const saysExpired = (failure: UpstreamFailure): boolean =>
+  failure.status === 403 && plain(failure) &&
+  says(failure, /\b(?:token|credentials?)\b.{0,40}\bexpired\b|\bexpired\b.{0,40}\b(?:token|credentials?)\b/i)
 
 export const timedOut = (failure: UpstreamFailure): boolean =>
   failure.kind === "timeout" || has(408, 504, 524)(failure.status)

@@ -14,6 +14,7 @@ import {
   refusesLength,
   refusesModel,
   says,
+  saysExpired,
   timedOut,
   tokenRefused
 } from "./failureReasons.ts"
@@ -103,6 +104,14 @@ export interface Rule {
   readonly because: string
 }
 
+/** What follows where an account has no credential that works. */
+const ofLogin = {
+  retry: "elsewhere",
+  next: "account",
+  health: "refused_login",
+  code: "no_account_available"
+} as const
+
 /** The rules, in order; the last one matches everything. */
 export const rules: ReadonlyArray<Rule> = [
   {
@@ -126,12 +135,16 @@ export const rules: ReadonlyArray<Rule> = [
   {
     class: "login_refused",
     when: (failure) => failure.refusal === "login",
-    retry: "elsewhere",
-    next: "account",
-    health: "refused_login",
-    code: "no_account_available",
+    ...ofLogin,
     message: "The login of an account was refused by the upstream",
     because: "wrong credentials stay wrong until the operator changes them"
+  },
+  {
+    class: "login_refused",
+    when: (failure) => failure.refusal === "source",
+    ...ofLogin,
+    message: "The credential of an account of the upstream cannot be renewed",
+    because: "the server was not asked; the account has no token until its source works again"
   },
   {
     class: "account_suspended",
@@ -167,10 +180,7 @@ export const rules: ReadonlyArray<Rule> = [
     class: "login_refused",
     when: (failure) =>
       inLogin(failure) && failure.kind === "refused" && (tokenRefused(failure) || failure.status === 403),
-    retry: "elsewhere",
-    next: "account",
-    health: "refused_login",
-    code: "no_account_available",
+    ...ofLogin,
     message: "The login of an account was refused by the upstream",
     because: "a login has no token to refresh"
   },
@@ -195,16 +205,13 @@ export const rules: ReadonlyArray<Rule> = [
   {
     class: "key_missing",
     when: (failure) => tokenRefused(failure) && failure.anonymous === true,
-    retry: "elsewhere",
-    next: "account",
-    health: "refused_login",
-    code: "no_account_available",
+    ...ofLogin,
     message: "The upstream asks for an API key and none is configured",
     because: "the request had no token, and only the operator can configure one"
   },
   {
     class: "token_refused",
-    when: (failure, context) => tokenRefused(failure) && context.mayRefresh,
+    when: (failure, context) => context.mayRefresh && (tokenRefused(failure) || saysExpired(failure)),
     retry: "here_after_refresh",
     next: "account",
     health: "token_expired",
@@ -215,10 +222,7 @@ export const rules: ReadonlyArray<Rule> = [
   {
     class: "token_refused",
     when: tokenRefused,
-    retry: "elsewhere",
-    next: "account",
-    health: "refused_login",
-    code: "no_account_available",
+    ...ofLogin,
     message: "The upstream refused an account's token",
     because: "a token that is refused right after a refresh, or cannot be refreshed, means that the login does not work"
   },

@@ -4,13 +4,9 @@
  */
 import { keyWithin } from "./upstreamNames.ts"
 
-/** The configured fields that identify an account. Blank strings count as absent. */
-interface Identity {
-  /** The name of the account's upstream; absent for the default one. */
-  readonly upstream?: string | undefined
-  readonly email?: string | undefined
-  readonly mobile?: string | undefined
-  readonly token?: string | undefined
+/** The configured fields that identify an account: the name of its upstream, absent for the default one, its names and its credential. */
+type Identity = Partial<Readonly<Record<"upstream" | "email" | "mobile" | "token", string | undefined>>> & {
+  readonly credential?: unknown
 }
 
 /** Returns the SHA-256 of a text's UTF-8 bytes in hex. */
@@ -39,9 +35,21 @@ export const normalizeEmail = (email: string): string => email.trim().toLowerCas
 export const tokenIdentifier = (token: string, sha256Hex: Sha256Hex): string =>
   `token:${sha256Hex(token.trim()).slice(0, 16)}`
 
+/** Fields of a credential that change while it stays the same one. */
+const changeable: ReadonlySet<string> = new Set(["for", "secret", "timeout"])
+
+/** The identifier of an account whose token comes from a source: the source and 16 hex digits of the SHA-256 of what it names. */
+const credentialIdentifier = (credential: unknown, sha256Hex: Sha256Hex): string => {
+  if (typeof credential !== "object" || credential === null) return ""
+  const fields = Object.entries(credential)
+  const named = fields.filter(([name]) => !changeable.has(name)).sort(([a], [b]) => a < b ? -1 : 1)
+  const from: unknown = fields.find(([name]) => name === "from")?.[1]
+  return typeof from === "string" ? `${from}:${sha256Hex(JSON.stringify(named)).slice(0, 16)}` : ""
+}
+
 /**
- * The account's name in the admin API: the trimmed email, else the mobile as configured, else the token's identifier. Empty when
- * nothing identifies it.
+ * The account's name in the admin API: the trimmed email, else the mobile as configured, else the identifier of the token or the credential.
+ * Empty when nothing identifies it.
  */
 export const identifierOf = (identity: Identity, sha256Hex: Sha256Hex): string => {
   const email = trimmed(identity.email)
@@ -49,7 +57,7 @@ export const identifierOf = (identity: Identity, sha256Hex: Sha256Hex): string =
   const mobile = trimmed(identity.mobile)
   if (mobile !== "") return mobile
   const token = trimmed(identity.token)
-  return token === "" ? "" : tokenIdentifier(token, sha256Hex)
+  return token === "" ? credentialIdentifier(identity.credential, sha256Hex) : tokenIdentifier(token, sha256Hex)
 }
 
 const normalForms = (identity: Identity, sha256Hex: Sha256Hex): ReadonlyArray<string> => {
@@ -59,8 +67,8 @@ const normalForms = (identity: Identity, sha256Hex: Sha256Hex): ReadonlyArray<st
   const mobile = normalizeMobile(identity.mobile ?? "")
   if (mobile !== "") keys.push(mobile)
   if (keys.length > 0) return keys
-  const token = trimmed(identity.token)
-  return token === "" ? keys : [tokenIdentifier(token, sha256Hex)]
+  const identifier = identifierOf(identity, sha256Hex)
+  return identifier === "" ? keys : [identifier]
 }
 
 /**

@@ -204,6 +204,7 @@ describe("the account list", () => {
     mobile: index % 2 === 0 ? `138-0000-${String(index).padStart(4, "0")}` : undefined,
     password: undefined,
     token: undefined,
+    credential: undefined,
     disabled: false,
     note: "",
     proxy: undefined,

@@ -57,6 +57,19 @@ const withSecret = (text: string): RawConfig => ({
 })
 
 describe("the changed fields", () => {
+  it.effect("names the account of a credential, and shows no argument of its program", () =>
+    Effect.gen(function*() {
+      const withLife = (life: number, argument: string): RawConfig => ({
+        accounts: [{ upstream: "gpu", credential: { from: "command", run: ["/bin/token", argument], for: life } }]
+      })
+      const [row, ...others] = yield* rows(withLife(60, secret), withLife(90, secret))
+      assert.match(row?.[0] ?? "", /^accounts\[gpu\/command:[0-9a-f]{16}\]\.credential\.for$/)
+      assert.deepStrictEqual([row?.[1], row?.[2], others], ["60", "90", []])
+      const replaced = yield* rows(withLife(60, secret), withLife(60, "another"))
+      assert.lengthOf(replaced, 2)
+      assert.notInclude(JSON.stringify(replaced), secret)
+    }))
+
   it.effect("contain no secret of any field, whether it is added, changed or removed", () =>
     Effect.gen(function*() {
       const filled = withSecret(secret)

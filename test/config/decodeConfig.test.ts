@@ -242,8 +242,8 @@ describe("decodeConfig", () => {
           "accounts[0].email must be a string",
           "accounts[0].token must be a string",
           "accounts[1] must be an object",
-          "accounts[2] must have an email, a mobile or a token",
-          "accounts[3] must have an email, a mobile or a token"
+          "accounts[2] must have an email, a mobile, a token or a credential",
+          "accounts[3] must have an email, a mobile, a token or a credential"
         ]
       )
       const [first, ...others] = yield* faults({ upstream: { models: { a: 1, b: { model: 2 }, c: "" } } })

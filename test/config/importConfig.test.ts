@@ -248,7 +248,7 @@ describe("an import of a configuration", () => {
         [{ keys: null }, "keys must be an array"],
         [
           { keys: ["n"], accounts: [{ email: "n" }, { password: "p" }] },
-          "accounts[1] must have an email, a mobile or a token"
+          "accounts[1] must have an email, a mobile, a token or a credential"
         ],
         [{ accounts: [{ email: "n" }, { email: "N " }] }, "accounts[1] is the same account as accounts[0]"],
         [

@@ -98,6 +98,7 @@ const table: ReadonlyArray<Row> = [
   trouble("another code", { refusal: "other", status: 400 }),
   trouble("another code that reads like a mistake", { refusal: "other", status: 422, message: "context length" }),
   badLogin("wrong credentials", { refusal: "login" }),
+  badLogin("a source of a credential without a token", { refusal: "source" }),
   badLogin("a login that is not let in", { status: 403 }),
   badLogin("a fixed token that cannot be renewed", { refusal: "token" }),
   [

@@ -118,6 +118,7 @@ describe("an account's hash", () => {
       testStatus: "",
       hasToken: true,
       tokenPreview: "",
+      credential: undefined,
       work: noWork,
       quota: [],
       budgets: []

@@ -23,6 +23,7 @@ import {
   type SharedFacts,
   type StatusOfPool
 } from "./poolScripts.ts"
+import { readToken } from "./sharedTokens.ts"
 
 /** Accounts in one call of `facts`. */
 const factsPerCall = 500
@@ -60,9 +61,10 @@ export const makeSharedView = (
   const stateOf = (account: PooledAccount, facts: SharedFacts | undefined): AccountState => {
     const [, , encrypted = ""] = facts?.token.split(" ") ?? []
     const refused = encrypted === "-"
-    const token = encrypted === "" || refused
+    const text = encrypted === "" || refused
       ? undefined
       : store.secrets.open(`gw:{main}:token:${facts?.name}`, encrypted)
+    const token = text === undefined ? undefined : readToken(text).token
     const state = facts?.state === "cooling" || facts?.state === "out" ? facts.state : "ready"
     return {
       inUse: facts?.inUse ?? 0,

@@ -35,6 +35,8 @@ export const AccountView = Schema.Struct({
   })
 }).annotate({ identifier: "Account" })
 
+const unixMillis = Schema.Int.annotate({ description: "Unix milliseconds." })
+
 /** An account and its state in the pool. */
 const accountState = {
   ...AccountView.fields,
@@ -47,14 +49,25 @@ const accountState = {
   health: Schema.Literals(["ready", "cooling", "out"]),
   health_reason: Schema.NullOr(Schema.String),
   recovery_seconds: Schema.NullOr(Schema.Int).annotate({ description: "Until the account is tried again." }),
+  credential: Schema.optionalKey(
+    Schema.Struct({
+      kind: Schema.String.annotate({ description: "Its source: `credential.from` of the configuration." }),
+      identity: Schema.String.annotate({ description: "Whom its tokens stand for, or where they come from." }),
+      expires_at: Schema.NullOr(unixMillis).annotate({ description: "End of the token; `null` without a known end." }),
+      renewed_at: Schema.NullOr(unixMillis).annotate({
+        description: "When the token was issued; `null` before the first."
+      }),
+      failure: Schema.NullOr(Schema.Struct({ message: Schema.String, at: unixMillis })).annotate({
+        description: "The last renewal, if it failed: the source and its step."
+      })
+    })
+  ).annotate({ description: "Of an account whose token comes from a source, as this node knows it." }),
   in_use: Schema.Int,
   slots: Schema.Int.annotate({ description: "Requests that it may serve concurrently." }),
   /** Disabled by the operator: gets no new lease. */
   disabled: Schema.Boolean,
   note: Schema.String
 }
-
-const unixMillis = Schema.Int.annotate({ description: "Unix milliseconds." })
 
 /** Words of the upstream, which may quote a prompt or a reply. */
 const message = Schema.NullOr(Schema.String).annotate({ description: "`null` for the role viewer." })

@@ -9,6 +9,7 @@ import type { Account } from "../../config/Account.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { shownProxy } from "../../config/hidden.ts"
 import type { Role } from "../../config/schema.ts"
+import type { CredentialFacts } from "../../credentials/CredentialSource.ts"
 import { tokenPreview } from "../../domain/identity.ts"
 import { pageOf, type PageQuery, searchText, sortedBy, viewBudgets } from "../contract.ts"
 import type { AccountItem, accountSorts, AccountState, AccountView, ChangedAccount } from "./Api.ts"
@@ -28,6 +29,14 @@ export const viewAccount = (account: Account, { route_table }: GatewayConfig): t
   ...(account.weight === undefined ? {} : { weight: account.weight })
 })
 
+const viewCredential = ({ expires, failure, identity, kind, renewed }: CredentialFacts) => ({
+  kind,
+  identity,
+  expires_at: expires === undefined ? null : Math.round(expires),
+  renewed_at: renewed === undefined ? null : Math.round(renewed),
+  failure: failure ?? null
+})
+
 /** An account with its facts in the pool; they are `undefined` if a concurrent change has removed it from the pool. */
 export const stateOf = (
   account: Account,
@@ -41,6 +50,7 @@ export const stateOf = (
   health: facts?.health ?? "ready",
   health_reason: facts?.reason ?? null,
   recovery_seconds: facts?.recovery === undefined ? null : Math.ceil(facts.recovery / 1000),
+  ...(facts?.credential === undefined ? {} : { credential: viewCredential(facts.credential) }),
   in_use: facts?.inUse ?? 0,
   slots: config.upstreams.get(account.upstream)?.limits.perAccount ?? 0,
   disabled: account.disabled,

@@ -4,6 +4,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import { Accounts } from "../../accounts/Accounts.ts"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import { entryOf, unknownUpstream } from "../../config/entries/upstreamEdits.ts"
@@ -92,6 +93,7 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
   const { configHash } = yield* ConfigTransfer
   const views = yield* UpstreamViews
   const tests = yield* UpstreamTests
+  const accounts = yield* Accounts
   const servers = yield* ServerFindings
   const upstreams = yield* Upstreams
 
@@ -128,7 +130,7 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
     const config = store.now()
     const upstream = config.upstreams.get(name)
     if (upstream === undefined) return yield* unknownUpstream
-    return { upstream, credential: credentialOf(config, name) }
+    return { upstream, credential: yield* credentialOf(config, name, accounts) }
   })
 
   /** Tests an upstream. The history has it first, as the credential may go anywhere. */

@@ -8,12 +8,13 @@ import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import type { AccountPool, LeasedCredential } from "../../accounts/Lease.ts"
 import { type Account, keyless } from "../../config/Account.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { GatewayConfig, UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { classify } from "../../domain/classifyUpstreamFailure.ts"
 import { plainContext } from "../../domain/failureRules.ts"
-import { operatorMessage } from "../../domain/GatewayError.ts"
+import { type GatewayError, operatorMessage } from "../../domain/GatewayError.ts"
 import { listedName, type ServersModel } from "../../domain/routes.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
@@ -22,10 +23,12 @@ import { missingModels } from "../../upstream/ServerFindings.ts"
 import type { Driver, Login } from "../../upstream/Upstream.ts"
 import { Upstreams } from "../../upstream/Upstreams.ts"
 
-/** What a test shows to the upstream: a login, or a key; `undefined` for a server that needs none. */
+/** What a test shows to the upstream: a login, a key, or the token of a source; `undefined` for a server that needs none. */
 export interface TestCredential {
   readonly login: Login | undefined
   readonly key: string | undefined
+  /** Of an account whose token comes from a source. */
+  readonly source?: Pick<LeasedCredential, "secrets" | "token">
   /** The proxy of the account, if it has one of its own. */
   readonly proxy?: Account["proxy"]
 }
@@ -43,19 +46,26 @@ export interface UpstreamTest {
 export const noCredential: TestCredential = { login: undefined, key: undefined }
 
 /** What the first enabled account of an upstream shows. */
-export const credentialOf = ({ accounts }: GatewayConfig, upstream: string): TestCredential => {
+export const credentialOf = Effect.fnUntraced(function*(
+  { accounts }: GatewayConfig,
+  upstream: string,
+  pool: Pick<AccountPool, "access">
+): Effect.fn.Return<TestCredential, GatewayError> {
   const account = accounts.find((each) => each.upstream === upstream && !each.disabled)
   if (account === undefined) return noCredential
   const { email, mobile, password, proxy, token } = account
+  if (account.credential !== undefined) {
+    return { ...noCredential, source: (yield* pool.access(account.name)).credential, proxy }
+  }
   const key = token === undefined || Redacted.value(token) === keyless ? undefined : Redacted.value(token)
   const login = password === undefined || (email ?? mobile) === undefined
     ? undefined
     : { email, mobile, password: Redacted.value(password) }
   return { login, key, proxy }
-}
+})
 
-const secretsOf = ({ key, login }: TestCredential, { secrets }: Driver): ReadonlyArray<string> =>
-  [key, login?.password, login?.email, login?.mobile, ...secrets.map(Redacted.value)]
+const secretsOf = ({ key, login, source }: TestCredential, { secrets }: Driver): ReadonlyArray<string> =>
+  [key, login?.password, login?.email, login?.mobile, ...source?.secrets() ?? [], ...secrets.map(Redacted.value)]
     .filter((secret) => secret !== undefined && secret !== "") as ReadonlyArray<string>
 
 const namesOf = (models: ReadonlyArray<ServersModel>): ReadonlyArray<string> => models.map(listedName)
@@ -84,8 +94,10 @@ export class UpstreamTests extends Context.Service<UpstreamTests, {
       const store = yield* ConfigStore
       const upstreams = yield* Upstreams
 
-      const tokenOf = (driver: Driver, { key, login }: TestCredential) =>
-        driver.capabilities.login !== undefined && login !== undefined && key === undefined
+      const tokenOf = (driver: Driver, { key, login, source }: TestCredential) =>
+        source !== undefined
+          ? source.token
+          : driver.capabilities.login !== undefined && login !== undefined && key === undefined
           ? driver.capabilities.login(login)
           : Effect.succeed(key)
 

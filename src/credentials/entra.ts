@@ -1,0 +1,78 @@
+/** The source `entra`: a client with a secret or a federated token, or the managed identity of this computer. */
+import * as Effect from "effect/Effect"
+import { decodeJwt } from "jose"
+import { readRegularFile } from "../config/regularFile.ts"
+import type { credentialKinds } from "../config/schema.ts"
+import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
+import { longestToken, sourceFailed, tokenIn, type TokenMaker } from "./CredentialSource.ts"
+import { formTo, issueBy, nearTo, type TokenRequest } from "./tokenServers.ts"
+
+const kind = "entra"
+const defaultAuthority = "https://login.microsoftonline.com"
+const defaultScope = "https://cognitiveservices.azure.com/.default"
+
+type Settings = typeof credentialKinds["entra"]["Type"]
+
+/** The form of a client that proves itself by a secret, or by the token in a file, which is read at each issue. */
+const clientRequest = (
+  { authority = defaultAuthority, client = "", federated_file, scope = defaultScope, secret = "", tenant = "" }:
+    Settings
+): Effect.Effect<TokenRequest, UpstreamFailure> => {
+  const url = `${authority.replace(/\/+$/, "")}/${encodeURIComponent(tenant)}/oauth2/v2.0/token`
+  const form = (proof: Readonly<Record<string, string>>) =>
+    formTo(url, { grant_type: "client_credentials", client_id: client, scope, ...proof })
+  if (federated_file === undefined) return Effect.succeed(form({ client_secret: secret }))
+  return readRegularFile(federated_file, longestToken).pipe(
+    Effect.mapError((error) => sourceFailed(kind, `the federated token cannot be read: ${error.kind}`, error.message)),
+    Effect.flatMap((bytes) => {
+      const client_assertion = tokenIn(bytes.toString("utf8"))
+      return client_assertion === undefined
+        ? Effect.fail(sourceFailed(kind, "the federated file has no token of one line"))
+        : Effect.succeed(form({
+          client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+          client_assertion
+        }))
+    })
+  )
+}
+
+/** The question to the server of managed identities: that of App Service where its variables are set, else that of virtual machines. */
+const identityRequest = ({ client, scope = defaultScope }: Settings): TokenRequest => {
+  const { IDENTITY_ENDPOINT: endpoint = "", IDENTITY_HEADER: header } = process.env
+  const named = {
+    resource: scope.replace(/\/\.default$/, ""),
+    ...(client === undefined ? {} : { client_id: client })
+  }
+  const isService = URL.canParse(endpoint) && header !== undefined
+  const address = isService ? endpoint : "http://169.254.169.254/metadata/identity/oauth2/token"
+  const query = new URLSearchParams({ "api-version": isService ? "2019-08-01" : "2018-02-01", ...named })
+  return nearTo(`${address}?${query}`, isService ? { "x-identity-header": header } : { metadata: "true" })
+}
+
+/** The object id that a token names. */
+const objectIdIn = (token: string): string | undefined => {
+  try {
+    const { oid } = decodeJwt(token)
+    return typeof oid === "string" && /^[\w-]{1,64}$/.test(oid) ? oid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Issues tokens of Microsoft Entra ID. */
+export const entraTokens = (settings: Settings): TokenMaker => {
+  const isClient = settings.tenant !== undefined
+  let identity = settings.client ?? "the managed identity"
+  const issued = isClient
+    ? Effect.flatMap(clientRequest(settings), (request) => issueBy(kind, "the token server", request))
+    : Effect.suspend(() => issueBy(kind, "the identity server", identityRequest(settings)))
+  return {
+    kind,
+    identity: () => identity,
+    isOfNode: false,
+    issue: Effect.tap(issued, ({ token }) =>
+      Effect.sync(() => {
+        identity = objectIdIn(token) ?? identity
+      }))
+  }
+}

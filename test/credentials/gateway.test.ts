@@ -1,0 +1,234 @@
+/** Credentials that renew in a gateway over sockets: what servers and callers see, and where no secret is. */
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import { Logger } from "effect"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import type { RawConfig } from "../../src/config/json.ts"
+import { caller } from "../admin/support.ts"
+import { type Behaviour, chat, type Farm, json, said, send, startFarm, wayName, ways } from "../several/support.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { secrets, startTokenServer, type TokenServer } from "./tokenServer.ts"
+
+let farm: Farm
+let tokens: TokenServer
+let folder: string
+let gateway: RunningGateway
+const lines: Array<string> = []
+const logger = Logger.make<unknown, void>((options) => {
+  lines.push(JSON.stringify(Logger.formatStructured.log(options)))
+})
+const call = caller(() => gateway)
+beforeAll(async () => {
+  farm = await startFarm()
+  tokens = await startTokenServer()
+})
+afterAll(async () => {
+  await farm.stop()
+  await tokens.stop()
+})
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "credentials-"))
+  lines.length = 0
+})
+afterEach(async () => {
+  await gateway.stop()
+  rmSync(folder, { recursive: true })
+})
+
+const put = (name: string, token: string): string => {
+  const file = path.join(folder, name)
+  writeFileSync(file, `${token}\n`)
+  return file
+}
+
+const start = async (accounts: ReadonlyArray<RawConfig>, names = ["one"]) => {
+  gateway = await startGateway({
+    upstreams: Object.fromEntries(names.map((name) => [name, farm.upstream(name)])),
+    accounts
+  }, { logger, logLevel: "Debug" })
+}
+
+const keys = (name: string) => farm.seen(name).map(({ key }) => key)
+
+/** A server that accepts one token, and refuses others as `answer` says. */
+const accepting = (token: string, answer: Behaviour): Behaviour => (request, index) =>
+  request.key === token ? said("Hello", request) : answer(request, index)
+
+const error = (status: number, message: string, code?: string): Behaviour => () =>
+  json(status, { error: { message, ...(code === undefined ? {} : { code }) } })
+
+const expired = [
+  ["401", error(401, "Unauthorized")],
+  ["401 with a code", error(401, "the token is over", "token_expired")],
+  ["403 with a code", error(403, "Forbidden", "ExpiredToken")],
+  ["403 that says so", error(403, "The security token included in the request is expired")]
+] as const
+
+describe.each(expired)("a token that the server refuses by %s", (_, answer) => {
+  it.each(ways)("is renewed and the request repeated once: $style, streamed $stream", async (way) => {
+    const name = wayName(way)
+    await start([{ upstream: name, credential: { from: "file", path: put("token", "t-first") } }], [name])
+    farm.answer(name, (request) => said("Hello", request))
+    assert.strictEqual((await send(gateway, way, `${name}/m`)).status, 200)
+    put("token", "t-second")
+    farm.answer(name, accepting("t-second", answer))
+    const told = await send(gateway, way, `${name}/m`)
+    assert.deepStrictEqual([told.status, told.text], [200, "Hello"], told.body)
+    assert.deepStrictEqual(keys(name), ["t-first", "t-second"])
+  })
+})
+
+describe("a refusal for another reason", () => {
+  it("is not repeated with a new token", async () => {
+    await start([{ upstream: "one", credential: { from: "file", path: put("token", "t-first") } }])
+    farm.answer("one", error(403, "This model is not for you"))
+    assert.notStrictEqual((await chat(gateway, "one/m")).status, 200)
+    assert.deepStrictEqual([...new Set(keys("one"))], ["t-first"])
+  })
+
+  it("of the second token takes the account out, with what the source says", async () => {
+    const file = put("token", "t-first")
+    await start([{ upstream: "one", credential: { from: "file", path: file } }])
+    farm.answer("one", (_, index) => {
+      put("token", `t-${index}`)
+      return json(401, { error: { message: "Unauthorized" } })
+    })
+    const told = await chat(gateway, "one/m")
+    assert.strictEqual(told.status, 503, told.body)
+    assert.deepStrictEqual(keys("one"), ["t-first", "t-0"])
+    const { items: [item] } = (await call("GET", "/admin/accounts")).json as { items: ReadonlyArray<RawConfig> }
+    assert.deepInclude(item, { health: "out", health_reason: "the upstream refuses its login" })
+    assert.deepInclude(item!["credential"], { kind: "file", identity: file, expires_at: null, failure: null })
+  })
+})
+
+/** A program of the system that prints the text of a file. */
+const printing = (file: string, ...args: ReadonlyArray<string>) => ({
+  from: "command",
+  run: [process.execPath, "-p", "require('node:fs').readFileSync(process.argv[1], 'utf8').trim()", file, ...args],
+  for: 600
+})
+
+const canaries = {
+  file: "canary-of-a-file",
+  program: "canary-of-a-program",
+  argument: "canary-of-an-argument",
+  client: secrets.client
+}
+
+const names = ["one", "two", "three"]
+
+const client = (secret: string) => ({
+  from: "entra",
+  tenant: "tenant-1",
+  client: "client-1",
+  secret,
+  authority: tokens.url
+})
+
+describe("the secrets of credentials", () => {
+  const begin = async () => {
+    await start([
+      { upstream: "one", credential: { from: "file", path: put("of-file", canaries.file) } },
+      { upstream: "two", credential: printing(put("of-program", canaries.program), canaries.argument) },
+      { upstream: "three", credential: client(secrets.client) }
+    ], ["one", "two", "three"])
+    for (const name of names) farm.answer(name, (request) => said("Hello", request))
+  }
+
+  it("are in no reply of the admin API, log line, record, capture, metric or error", async () => {
+    await begin()
+    await call("PUT", "/admin/settings", { body: { captures: { enabled: true } } })
+    for (const name of names) {
+      assert.strictEqual((await chat(gateway, `${name}/m`)).status, 200)
+      // A server that repeats the token in its error.
+      farm.answer(name, ({ key }) => json(401, { error: { message: `the token ${key} is unknown to us` } }))
+    }
+    const told = await Promise.all(names.map((name) => chat(gateway, `${name}/m`)))
+    assert.deepStrictEqual([keys("one")[0], keys("two")[0]], [canaries.file, canaries.program])
+    const paths = [
+      "/admin/accounts",
+      "/admin/config",
+      "/admin/config/export",
+      "/admin/settings",
+      "/admin/upstreams",
+      "/admin/requests",
+      "/admin/dev/captures",
+      "/admin/changes",
+      "/admin/queue/status",
+      "/metrics"
+    ]
+    const replies = await Promise.all(paths.map((place) => call("GET", place)))
+    assert.deepStrictEqual(replies.map(({ status }) => status), paths.map(() => 200))
+    const all = [...replies.map(({ text }) => text), ...told.map(({ body }) => body), ...lines].join("\n")
+    for (const secret of [...Object.values(canaries), "client-token-"]) assert.notInclude(all, secret)
+    // What they are of is shown.
+    for (const shown of ["of-file", process.execPath, "is unknown to us"]) assert.include(all, shown)
+  })
+
+  it("stay as they are when an export is imported, which shows them as ***", async () => {
+    await begin()
+    const exported = (await call("GET", "/admin/config/export")).json as { readonly config: RawConfig }
+    for (const shown of ["\"run\":[\"***\"", "\"secret\":\"***\""]) {
+      assert.include(JSON.stringify(exported.config), shown)
+    }
+    for (const mode of ["merge", "replace"]) {
+      const body = { mode, config: exported.config }
+      const imported = await call("POST", "/admin/config/import", { body })
+      assert.strictEqual(imported.status, 200, imported.text)
+    }
+    assert.strictEqual((await chat(gateway, "two/m")).status, 200)
+    assert.deepStrictEqual(keys("two"), [canaries.program])
+    assert.strictEqual((await chat(gateway, "three/m")).status, 200)
+  })
+
+  it.each([
+    ["POST", "/admin/accounts", (credential: RawConfig) => ({ upstream: "one", credential })],
+    ["POST", "/admin/accounts/batch", (credential: RawConfig) => ({
+      action: "add",
+      accounts: [{ upstream: "one", credential }]
+    })],
+    ["POST", "/admin/config", (credential: RawConfig) => ({ accounts: [{ upstream: "one", credential }] })],
+    ["POST", "/admin/import", (credential: RawConfig) => ({ accounts: [{ upstream: "one", credential }] })],
+    ["POST", "/admin/config/import", (credential: RawConfig) => ({ accounts: [{ upstream: "one", credential }] })]
+  ])("come from the configuration file alone: %s %s brings no program", async (method, place, bodyOf) => {
+    await begin()
+    const evidence = path.join(folder, "evidence")
+    const script = `require('node:fs').writeFileSync(${JSON.stringify(evidence)}, '')`
+    const body = bodyOf({ from: "command", run: [process.execPath, "-e", script] })
+    const answer = await call(method, place, { body })
+    const after = await call("GET", "/admin/accounts")
+    assert.strictEqual((after.json as { readonly total: number }).total, 3, answer.text)
+    await chat(gateway, "one/m")
+    assert.notInclude(readdirSync(folder), "evidence")
+    assert.include(readFileSync(path.join(folder, "of-file"), "utf8"), canaries.file)
+  })
+})
+
+describe("the start of a gateway", () => {
+  it("asks no source, and no request waits for the source of another account", async () => {
+    tokens.seen.length = 0
+    await start([
+      { upstream: "one", token: "k" },
+      { upstream: "two", credential: client(secrets.client) },
+      { upstream: "three", credential: { from: "google" } }
+    ], names)
+    farm.answer("one", (request) => said("Hello", request))
+    assert.strictEqual((await chat(gateway, "one/m")).status, 200)
+    assert.deepStrictEqual(tokens.seen, [])
+    farm.answer("two", (request) => said("Hello", request))
+    assert.strictEqual((await chat(gateway, "two/m")).status, 200)
+    assert.lengthOf(tokens.seen, 1)
+  })
+})
+
+describe("the test of an upstream", () => {
+  it("uses the token of its account's source", async () => {
+    await start([{ upstream: "one", credential: client(secrets.client) }])
+    farm.server.list(() => json(200, { data: [{ id: "m" }] }))
+    const tested = await call("POST", "/admin/upstreams/one/test", { body: {} })
+    assert.deepInclude(tested.json, { success: true, models: ["m"] }, tested.text)
+    assert.match(farm.server.lists.at(-1)?.key ?? "", /^client-token-\d+$/)
+  })
+})

@@ -1,0 +1,135 @@
+/**
+ * A token server for tests, as the documents of its vendors say it: it checks signature, audience, scope, times and secrets, refuses wrong
+ * ones in the vendor's words, and may have a wrong clock.
+ */
+import { jwtVerify } from "jose"
+import { createPublicKey, generateKeyPairSync } from "node:crypto"
+import { createServer, type IncomingMessage } from "node:http"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+
+export const { privateKey, publicKey } = generateKeyPairSync("rsa", {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: "spki", format: "pem" },
+  privateKeyEncoding: { type: "pkcs8", format: "pem" }
+})
+
+export const secrets = { client: "canary-of-a-client", refresh: "canary-of-a-refresh", subject: "canary.of.a.subject" }
+
+type Answer = readonly [status: number, body: unknown]
+
+const refused = (error: string, error_description: string): Answer => [400, { error, error_description }]
+
+export interface TokenServer {
+  readonly url: string
+  /** How far its clock is ahead of this computer's, in milliseconds. */
+  skew: number
+  /** Paths and forms of all requests, the oldest first. */
+  readonly seen: Array<
+    { readonly path: string; readonly form: URLSearchParams; readonly headers: IncomingMessage["headers"] }
+  >
+  readonly stop: () => Promise<void>
+}
+
+export const startTokenServer = async (): Promise<TokenServer> => {
+  const key = createPublicKey(publicKey)
+  let issued = 0
+  const token = (kind: string): Answer => [200, {
+    access_token: `${kind}-token-${++issued}`,
+    expires_in: 3_599,
+    token_type: "Bearer"
+  }]
+  const now = () => new Date(Date.now() + server.skew)
+
+  const byAssertion = async (form: URLSearchParams): Promise<Answer> => {
+    try {
+      const { payload, protectedHeader } = await jwtVerify(form.get("assertion") ?? "", key, {
+        audience: `${server.url}/google`,
+        issuer: "gateway@project.iam.gserviceaccount.com",
+        algorithms: ["RS256"],
+        currentDate: now(),
+        clockTolerance: 60
+      })
+      const isFuture = Number(payload.iat) > now().getTime() / 1_000 + 60
+      if (isFuture) return refused("invalid_grant", "Invalid JWT: Token must be a short-lived token (60 minutes)")
+      if (protectedHeader.kid !== "key-1") return refused("invalid_grant", "Invalid JWT: No valid verifier found")
+      return payload["scope"] === "https://www.googleapis.com/auth/cloud-platform"
+        ? token("service")
+        : refused("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
+    } catch {
+      return refused("invalid_grant", "Invalid JWT Signature.")
+    }
+  }
+
+  const answer = (
+    path: string,
+    form: URLSearchParams,
+    headers: IncomingMessage["headers"]
+  ): Answer | Promise<Answer> => {
+    const { pathname, searchParams } = new URL(path, "http://server")
+    switch (`${pathname} ${form.get("grant_type") ?? ""}`) {
+      case "/google urn:ietf:params:oauth:grant-type:jwt-bearer":
+        return byAssertion(form)
+      case "/google refresh_token":
+        return form.get("refresh_token") === secrets.refresh && form.get("client_secret") === secrets.client
+          ? token("user")
+          : refused("invalid_grant", "Bad Request")
+      case "/google urn:ietf:params:oauth:grant-type:token-exchange":
+        return form.get("subject_token") === secrets.subject && form.get("audience") === "//iam/pool"
+          ? token("federated")
+          : refused("invalid_request", "Invalid value for subject_token")
+      case "/account:generateAccessToken ":
+        return headers.authorization?.startsWith("Bearer federated-token-") === true
+          ? [200, {
+            accessToken: "impersonated-token",
+            expireTime: new Date(now().getTime() + 1_800_000).toISOString()
+          }]
+          : [401, { error: { status: "UNAUTHENTICATED", message: "no" } }]
+      case "/subject ":
+        return headers["x-own"] === "yes" ? [200, { token: secrets.subject }] : [403, {}]
+      case "/computeMetadata/v1/instance/service-accounts/default/token ":
+        return headers["metadata-flavor"] === "Google" ? token("machine") : [403, {}]
+      case "/computeMetadata/v1/instance/service-accounts/default/email ":
+        return [200, "machine@project.iam.gserviceaccount.com"]
+      case "/tenant-1/oauth2/v2.0/token client_credentials": {
+        const isProven = form.get("client_secret") === secrets.client ||
+          (form.get("client_assertion") === secrets.subject &&
+            form.get("client_assertion_type")?.endsWith("jwt-bearer"))
+        if (form.get("scope") !== "https://cognitiveservices.azure.com/.default") {
+          return refused("invalid_scope", "AADSTS70011")
+        }
+        return isProven ? token("client") : [401, { error: "invalid_client", error_description: "AADSTS7000215" }]
+      }
+      case "/metadata/identity/oauth2/token ": {
+        const isAsked = headers["metadata"] === "true" && searchParams.get("api-version") === "2018-02-01" &&
+          searchParams.get("resource") === "https://cognitiveservices.azure.com"
+        const claims = Buffer.from(JSON.stringify({ oid: "object-1" })).toString("base64url")
+        return isAsked
+          ? [200, { access_token: `e30.${claims}.x`, expires_in: "86399", expires_on: "1" }]
+          : [400, { error: "invalid_request" }]
+      }
+      default:
+        return [404, { error: "not_found" }]
+    }
+  }
+
+  const http = createServer((request, response) => {
+    void text(request).then(async (body) => {
+      const form = new URLSearchParams(body)
+      const path = request.url ?? ""
+      server.seen.push({ path, form, headers: request.headers })
+      const [status, reply] = await answer(path, form, request.headers)
+      response.sendDate = false
+      response.writeHead(status, { date: now().toUTCString(), "content-type": "application/json" })
+        .end(typeof reply === "string" ? reply : JSON.stringify(reply))
+    })
+  })
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve))
+  const server: TokenServer = {
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
+    skew: 0,
+    seen: [],
+    stop: () => new Promise((resolve) => void http.close(() => resolve()))
+  }
+  return server
+}
