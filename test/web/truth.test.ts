@@ -661,7 +661,7 @@ describe("the figures of the console", () => {
       "models",
       async () =>
         (await cells(tableIn(page, "Models"))()).map((
-          [name, , , , requests, cost, p95]
+          [name, , , , , , requests, cost, p95]
         ) => [name, requests, cost, p95]),
       ["large", "small"].map((model) => {
         const { cost, first95, requests } = sumsOf(all.filter((done) => done.model === model))
