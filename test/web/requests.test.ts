@@ -300,6 +300,12 @@ describe("the list of requests", () => {
     await row.getByRole("link", { name: "ada@example.com" }).waitFor()
     assert.isTrue(await isWhole())
     assert.strictEqual(await height(), 32)
+    // In a window that is less wide it is the tokens that go.
+    await page.setViewportSize({ width: 1280, height: 900 })
+    await table().getByRole("columnheader", { name: "Out", exact: true }).waitFor({ state: "detached" })
+    assert.isTrue(await isWhole())
+    assert.isAbove((await row.getByRole("link", { name: "ada@example.com" }).boundingBox())!.width, 100)
+    await page.setViewportSize({ width: 1440, height: 900 })
 
     await link("missing-2").click()
     await drawer().waitFor()

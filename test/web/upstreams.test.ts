@@ -365,6 +365,7 @@ describe("several upstreams elsewhere at the console", () => {
     await table("Requests").getByRole("link", { name: "hosted/qwen3" }).click()
     await page.getByRole("heading", { level: 1, name: "hosted" }).waitFor()
     await page.goBack()
+    // The only upstream that answered is not said again.
     const account = table("Requests").getByRole("link", { name: /^token:/ })
     const name = (await account.textContent())!
     await account.click()

@@ -3,7 +3,15 @@
  */
 import * as Effect from "effect/Effect"
 import { useState } from "preact/hooks"
-import { EntryField, EntryFields, type EntryForm, otherPaths, useEntry, WithFields } from "../forms/Entry.tsx"
+import {
+  EntryField,
+  EntryFields,
+  type EntryForm,
+  otherPaths,
+  useEntry,
+  useFields,
+  WithFields
+} from "../forms/Entry.tsx"
 import { type Entry, type FormField, linesOf } from "../forms/fields.ts"
 import { Badge } from "../parts/Badge.tsx"
 import { CopyButton } from "../parts/Copy.tsx"
@@ -285,6 +293,8 @@ export const Webhooks = () => {
   const [editing, setEditing] = useState<{ readonly webhook: Webhook | undefined }>()
   const [deleting, setDeleting] = useState<Webhook>()
   const events = useValue(webhooksAtom)?.events ?? noEvents
+  // So that a dialog opens immediately.
+  useFields("webhooks")
   return (
     <>
       <Heading name={common.pages.webhooks}>

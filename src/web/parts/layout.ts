@@ -16,6 +16,9 @@ export const useMedia = (query: string): boolean => {
   return holds
 }
 
+/** Windows that have room for every column with its whole names. */
+export const roomy = "(min-width: 1400px)"
+
 /** `wide`: every column. `lines`: columns of rank 3 stand below the name. `cards`: a row is a card of two lines. */
 export type Layout = "wide" | "lines" | "cards"
 

@@ -233,7 +233,12 @@ export const states: ReadonlyArray<State> = [
     open: text("Everything here is as of"),
     pale: true
   },
-  { name: "webhook-new", route: "webhooks", open: press("Add webhook"), ...dialog },
+  {
+    name: "webhook-new",
+    route: "webhooks",
+    open: inTurn(press("Add webhook"), text("Without a choice, all events.")),
+    ...dialog
+  },
   {
     name: "webhook-delete",
     route: "webhooks",
@@ -312,7 +317,7 @@ export const states: ReadonlyArray<State> = [
     open: inTurn(
       (page) => page.keyboard.press("Control+k"),
       (page) => page.getByRole("dialog").getByRole("combobox").fill("ada"),
-      text("Account")
+      (page) => page.getByRole("option", { name: /Account$/ }).first().waitFor()
     ),
     ...dialog
   },

@@ -4,7 +4,7 @@
 import { Badge } from "../../parts/Badge.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { date, dayOf, exactTime } from "../../parts/format.ts"
-import { useMedia } from "../../parts/layout.ts"
+import { roomy, useMedia } from "../../parts/layout.ts"
 import { Meter } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { usedText } from "../../parts/UsedText.ts"
@@ -21,9 +21,6 @@ const signs = {
   disabled: { sign: "○", tone: "muted" },
   expired: { sign: "▲", tone: "bad" }
 } as const
-
-/** Windows in which the list of keys has room for words beside its meters. */
-export const roomy = "(min-width: 1400px)"
 
 /** The requests of a key, by its id. */
 export const requestsOf = (id: string, query: Readonly<Record<string, string>> = {}): string =>

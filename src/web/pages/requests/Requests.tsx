@@ -7,7 +7,7 @@ import { Empty } from "../../parts/Empty.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Icon } from "../../parts/Icon.tsx"
-import { useLayout, useMedia } from "../../parts/layout.ts"
+import { roomy, useLayout, useMedia } from "../../parts/layout.ts"
 import { LoadFailure, Skeleton } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { isHeld } from "../../parts/still.ts"
@@ -305,6 +305,7 @@ const List = () => {
       days: page !== undefined && hasOtherDays(page.items),
       isBeside,
       layout,
+      isRoomy: useMedia(roomy),
       only: onlyUpstream(page?.items ?? []),
       added
     },

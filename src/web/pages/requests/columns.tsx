@@ -179,6 +179,8 @@ export interface Room {
   /** A request is open beside the list, which keeps what tells one row from another. */
   readonly isBeside: boolean
   readonly layout: Layout
+  /** The window has room for all columns of a wide row with their whole names. */
+  readonly isRoomy: boolean
   readonly currency: string | undefined
   readonly only: string | undefined
   readonly added: ReadonlyArray<ExtraColumn>
@@ -188,7 +190,7 @@ const took = (ms: number | null): ComponentChildren => ms === null ? "–" : <To
 
 export const columnsOf = (
   { requests: t }: Pick<Texts, "requests">,
-  { added, currency, days, isBeside, layout, only }: Room,
+  { added, currency, days, isBeside, isRoomy, layout, only }: Room,
   link: (item: RequestItem, content: ComponentChildren) => ComponentChildren
 ): ReadonlyArray<ColumnOf> => {
   const extras: Readonly<Record<ExtraColumn, ColumnOf>> = {
@@ -234,8 +236,8 @@ export const columnsOf = (
     width: isBeside ? "30%" : "14.6rem",
     cell: (item) => <Outcome item={item} />
   }
-  // In a wide row their widths are fixed; elsewhere they share what is left.
-  const widthOf = (width: string) => layout === "wide" && !isBeside ? { width } : {}
+  // In a roomy row their widths are fixed; elsewhere they share what is left.
+  const widthOf = (width: string) => layout === "wide" && isRoomy && !isBeside ? { width } : {}
   const model: ColumnOf = { name: t.model, rank: 2, ...widthOf("10.8rem"), cell: (item) => <Model item={item} /> }
   const key: ColumnOf = { name: t.key, rank: 2, ...widthOf("12.6rem"), cell: (item) => <Key item={item} /> }
   const first: ColumnOf = {
@@ -263,6 +265,22 @@ export const columnsOf = (
     width: "7.2rem",
     cell: ({ cost }) => cost === null ? "–" : <Money amount={cost} currency={currency} inTable />
   }]
+  const tokens: ReadonlyArray<ColumnOf> = [
+    {
+      name: t.in,
+      rank: 3,
+      number: true,
+      width: "4.2rem",
+      cell: ({ usage }) => usage === null ? "–" : <Count value={usage.prompt_tokens} />
+    },
+    {
+      name: t.out,
+      rank: 3,
+      number: true,
+      width: "4.2rem",
+      cell: ({ usage }) => usage === null ? "–" : <Count value={usage.completion_tokens} />
+    }
+  ]
   const more = added.map((name) => extras[name])
   if (isBeside) return [time, outcome, model, key, duration]
   if (layout === "cards") {
@@ -288,20 +306,7 @@ export const columnsOf = (
     ...more,
     first,
     duration,
-    {
-      name: t.in,
-      rank: 3,
-      number: true,
-      width: "4.2rem",
-      cell: ({ usage }) => usage === null ? "–" : <Count value={usage.prompt_tokens} />
-    },
-    {
-      name: t.out,
-      rank: 3,
-      number: true,
-      width: "4.2rem",
-      cell: ({ usage }) => usage === null ? "–" : <Count value={usage.completion_tokens} />
-    },
+    ...layout === "wide" && !isRoomy ? [] : tokens,
     ...cost
   ]
 }

@@ -2,7 +2,16 @@
  * Tokens of machines and viewers for the admin API.
  */
 import { useState } from "preact/hooks"
-import { choiceName, EntryField, EntryFields, nameOf, otherPaths, useEntry, WithFields } from "../../forms/Entry.tsx"
+import {
+  choiceName,
+  EntryField,
+  EntryFields,
+  nameOf,
+  otherPaths,
+  useEntry,
+  useFields,
+  WithFields
+} from "../../forms/Entry.tsx"
 import type { Entry, FormField } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
@@ -83,6 +92,8 @@ export const AdminTokens = () => {
   const { common, tokens: t } = useTexts()
   const [isAdding, setAdding] = useState(false)
   const [deleting, setDeleting] = useState<Token>()
+  // So that a dialog opens immediately.
+  useFields("tokens")
   return (
     <Section
       name={t.title}
