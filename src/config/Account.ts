@@ -10,9 +10,10 @@ import { identifierOf, identityKeys, isKeyId, keyIdForm, lookupKeys } from "../d
 import { defaultUpstream, keyWithin } from "../domain/upstreamNames.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { type CredentialSettings, isSameCredential, toCredential } from "./credentials.ts"
+import { AccountEntry } from "./document.ts"
 import { forEachCooperatively, isJsonObject, sha256Hex } from "./json.ts"
 import { CurrentVariables, hasReferences, proxyAt, secretAt, type Variables } from "./references.ts"
-import { AccountEntry, KeyEntry } from "./schema.ts"
+import { KeyEntry } from "./schema.ts"
 import type { KeyLimit } from "./windowLimit.ts"
 import { toLimit } from "./windowLimit.ts"
 

@@ -1,9 +1,9 @@
 /** Where the token of an account comes from, as configured beside `token`: checked, and with the values of its references. */
 import * as Redacted from "effect/Redacted"
 import { type Fault, fault } from "./ConfigError.ts"
+import type { CredentialEntry } from "./document.ts"
 import { sha256Hex } from "./json.ts"
 import { hidden, secretAt, type Variables } from "./references.ts"
-import type { CredentialEntry } from "./schema.ts"
 
 /** The source of an account's token, as configured. */
 export interface CredentialSettings {

@@ -23,6 +23,7 @@ import {
 } from "./Account.ts"
 import { adviceOn } from "./advice.ts"
 import { ConfigInvalid, type Fault, fault, faultsOf } from "./ConfigError.ts"
+import { configFormat } from "./document.ts"
 import type {
   AdminConfig,
   ConfiguredModel,
@@ -248,13 +249,13 @@ const withLists = (raw: RawConfig, lists: { readonly [name: string]: ReadonlyArr
 
 /** Fails for a configuration of another format, whose fields may mean something else. One without a number has this format. */
 export const checkFormat = ({ format }: RawConfig, source?: string): Effect.Effect<void, ConfigInvalid> =>
-  format === undefined || format === Groups.configFormat
+  format === undefined || format === configFormat
     ? Effect.void
     : Effect.fail(
       ConfigInvalid.of(
         [fault(
           "format",
-          `must be ${Groups.configFormat} in this version: start the version that wrote this configuration`
+          `must be ${configFormat} in this version: start the version that wrote this configuration`
         )],
         source
       )

@@ -7,10 +7,11 @@
 import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { CredentialEntry } from "./document.ts"
 import type { UpstreamConfig } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { hidden } from "./references.ts"
-import { CredentialEntry, UpstreamEntry, UpstreamGroup, WebhookEntry } from "./schema.ts"
+import { UpstreamEntry, UpstreamGroup, WebhookEntry } from "./schema.ts"
 import { fieldsOf, type Known } from "./unknownFields.ts"
 
 /** A query with its names; a part without a name is a value. */

@@ -20,8 +20,8 @@ import type { PieceUnit, TokenUnit } from "../domain/units.ts"
 import { namesVariable } from "./referenceNames.ts"
 import { parseStoredPassword } from "./storedPassword.ts"
 
-const text = Schema.String.annotate({ message: "must be a string" })
-const flag = Schema.Boolean.annotate({ message: "must be true or false" })
+export const text = Schema.String.annotate({ message: "must be a string" })
+export const flag = Schema.Boolean.annotate({ message: "must be true or false" })
 
 const oneOf = <const L extends ReadonlyArray<string>>(literals: L) =>
   Schema.Literals(literals).annotate({
@@ -34,7 +34,7 @@ const number = (minimum: number, maximum: number) =>
     Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
   )
 
-const integer = (minimum: number, maximum: number) =>
+export const integer = (minimum: number, maximum: number) =>
   Schema.Number.annotate({ message: "must be an integer" }).check(
     Schema.isInt({ message: "must be an integer" }).abort(),
     Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
@@ -61,14 +61,14 @@ const decimal = (minimum: number, maximum: number) => {
 const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Type"]) =>
   Schema.withDecodingDefaultTypeKey<S>(Effect.succeed(value))(schema)
 
-const group = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
+export const group = <const Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotate({ message: "must be an object" })
 
 /** Adds the description that forms show. A field without one is in no form. */
-const described = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
+export const described = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
 
 /** Marks a field whose values are secrets: forms do not show what is typed into it. */
-const secret = { sensitive: true } as const
+export const secret = { sensitive: true } as const
 
 const maxCount = Number.MAX_SAFE_INTEGER
 
@@ -126,107 +126,8 @@ const budgetsField = (description: string) =>
     )
   )
 
-const filledText = text.check(
-  Schema.makeFilter((value) => value.trim() === "" ? "must not be empty" : undefined)
-)
-
-/** Where the token of an account comes from, each kind by its name in `from`. */
-export const credentialKinds = {
-  file: group({
-    from: Schema.Literal("file"),
-    path: described(filledText, "File with the token. It is read again when it changes.")
-  }),
-  command: group({
-    from: Schema.Literal("command"),
-    run: described(
-      Schema.Array(filledText.annotate(secret)).annotate({ message: "must be a list of a program and its arguments" })
-        .check(
-          Schema.makeFilter((run) => run.length === 0 || run.length > 64 ? "must have 1 to 64 entries" : undefined)
-        ),
-      "Program and its arguments, without a shell. It prints the token."
-    ),
-    for: Schema.optionalKey(
-      described(integer(1, 31_536_000), "Life of a token in seconds. Unset: until the upstream refuses it.")
-    ),
-    timeout: Schema.optionalKey(described(integer(1, 25), "Seconds in which the program has to end. Unset: 10."))
-  }),
-  google: group({
-    from: Schema.Literal("google"),
-    file: Schema.optionalKey(
-      described(filledText, "File of a service account, a user or an external account. Unset: the metadata server.")
-    ),
-    scope: Schema.optionalKey(
-      described(filledText, "Scopes of the token, with blanks between them. Unset: `cloud-platform`.")
-    )
-  }),
-  entra: group({
-    from: Schema.Literal("entra"),
-    tenant: Schema.optionalKey(
-      described(filledText, "Tenant of the client. Unset: the managed identity of this computer.")
-    ),
-    client: Schema.optionalKey(described(filledText, "Id of the client, or of a managed identity.")),
-    secret: Schema.optionalKey(described(filledText.annotate(secret), "Secret of the client.")),
-    federated_file: Schema.optionalKey(
-      described(filledText, "File with a token that stands for the client, in place of a secret.")
-    ),
-    scope: Schema.optionalKey(
-      described(filledText, "Scope of the token. Unset: `https://cognitiveservices.azure.com/.default`.")
-    ),
-    authority: Schema.optionalKey(
-      described(
-        filledText.check(
-          Schema.makeFilter((value) =>
-            /^https:\/\/[^/?#@]+\/?$|^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?\/?$/.test(value)
-              ? undefined
-              : "must be an https address without a path"
-          )
-        ),
-        "Address of the token server. Unset: `https://login.microsoftonline.com`."
-      )
-    )
-  }).check(
-    Schema.makeFilter(({ client, federated_file, secret, tenant }) =>
-      tenant === undefined
-        ? secret === undefined && federated_file === undefined
-          ? undefined
-          : "must have a tenant beside secret or federated_file"
-        : client === undefined || (secret === undefined) === (federated_file === undefined)
-        ? "must have a client and either secret or federated_file beside tenant"
-        : undefined
-    )
-  )
-}
-
-const credentialNames = Struct.keys(credentialKinds)
-
-/** The source of an account's token. */
-export const CredentialEntry = Schema.Union(Object.values(credentialKinds)).annotate({
-  message: `must be an object whose from is one of ${credentialNames.join(", ")}`
-})
-
-/** An account of the pool. A `disabled` account stays in the file and is not used. */
-export const AccountEntry = group({
-  upstream: Schema.optionalKey(
-    described(text, "Name of the account's upstream. Unset: `default`, the group `upstream`.")
-  ),
-  email: Schema.optionalKey(text),
-  mobile: Schema.optionalKey(text),
-  password: Schema.optionalKey(text),
-  token: Schema.optionalKey(text),
-  credential: Schema.optionalKey(
-    described(CredentialEntry, "Where a token comes from that is renewed, in place of `token` and of a login.")
-  ),
-  disabled: Schema.optionalKey(flag),
-  proxy: Schema.optionalKey(
-    described(text, "Proxy of this account's requests, or `direct` to use none. Unset: the upstream's.")
-  ),
-  organization: Schema.optionalKey(
-    described(
-      text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` })),
-      "Accounts of one upstream with the same text can read one another's signed reasoning. Unset: what the server says in the header " +
-        "`openai-organization`, else the account alone."
-    )
-  ),
+/** How the pool uses an account. */
+export const AccountUse = {
   priority: Schema.optionalKey(
     described(
       integer(-1_000, 1_000),
@@ -236,11 +137,12 @@ export const AccountEntry = group({
   weight: Schema.optionalKey(
     described(integer(1, 1_000), "Share of the requests of an upstream whose `choose` is `weighted`. Unset: 1.")
   ),
-  budgets: budgetsField("What the account may use in a window. At a budget it is out until the window ends."),
-  note: Schema.optionalKey(
-    text.check(Schema.isMaxLength(longestNote, { message: `must have at most ${longestNote} characters` }))
-  )
-})
+  budgets: budgetsField("What the account may use in a window. At a budget it is out until the window ends.")
+}
+
+export const filledText = text.check(
+  Schema.makeFilter((value) => value.trim() === "" ? "must not be empty" : undefined)
+)
 
 export const KeyEntry = text.check(
   Schema.makeFilter((key) =>
@@ -1178,69 +1080,4 @@ export const settingGroups = {
   metrics: Metrics,
   telemetry: Telemetry,
   samples: Samples
-}
-
-const optional = Schema.optionalKey
-
-/** The format of the configuration. */
-export const configFormat = 1
-
-/** All known fields. Other fields are kept, with a warning. */
-export const ConfigDocument = Schema.Struct({
-  $schema: optional(
-    Schema.String.annotate({ description: "The JSON Schema of this file, which editors use for completion." })
-  ),
-  format: optional(
-    Schema.Literal(configFormat).annotate({
-      description: "The format of this file. A version refuses another one than its own."
-    })
-  ),
-  keys: optional(Schema.Array(KeyEntry).annotate({ description: "Gateway keys, with which clients authenticate." })),
-  key_records: optional(
-    Schema.Record(Schema.String, KeyRecordEntry).annotate({ description: "What keys may do, by key id." })
-  ),
-  accounts: optional(Schema.Array(AccountEntry).annotate({ description: "Accounts of the pool." })),
-  ...Struct.map(settingGroups, Schema.optionalKey),
-  upstreams: optional(
-    Schema.Record(Schema.String, UpstreamEntry).annotate({ description: "Additional upstreams, by name." })
-  ),
-  routes: optional(
-    Schema.Record(Schema.String, Schema.Union([RouteTargets, RouteEntry])).annotate({
-      description: "Models that several upstreams serve, by name, each with its targets in order."
-    })
-  ),
-  prices: optional(
-    Schema.Record(Schema.String, Schema.Union([PriceEntry, DatedPrices])).annotate({
-      description:
-        "Prices by model or `upstream/model`; `*` at the end of a name matches any ending. A list has prices by their dates."
-    })
-  ),
-  model_facts: optional(
-    Schema.Record(Schema.String, ModelFactsEntry).annotate({
-      description:
-        "Facts of models by name or `upstream/model`, for models whose entries and servers do not say them; `*` at the end of a name matches any ending."
-    })
-  ),
-  webhooks: optional(Webhooks.annotate({ description: "Where events of this gateway are sent." })),
-  currency: optional(described(Currency, "Currency of prices and costs: a code of three letters.")),
-  msgcompat_model_mapping: optional(
-    MessagesMapping.annotate({ description: "The older name of `msgcompat_mapping`." })
-  ),
-  host: optional(Host),
-  store: optional(StoreGroup)
-})
-
-/** A configuration as embedders write it: the fields of the file, all optional. */
-export type ConfigInput = typeof ConfigDocument.Encoded
-
-/** The JSON Schema (draft 2020-12) of the file, for editors. It forbids unknown fields. */
-export const configJsonSchema = (): Schema.Json => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(ConfigDocument, { onExcessProperty: "error" })
-  const document: unknown = {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    title: "Configuration of the Model Gateway",
-    ...schema,
-    ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions })
-  }
-  return Schema.decodeUnknownSync(Schema.Json)(document)
 }

@@ -10,8 +10,8 @@ import { nearest } from "../domain/nearest.ts"
 import { type Cooperative, eachCooperatively } from "../domain/stream/cooperative.ts"
 import { runCooperatively } from "./clock/cooperative.ts"
 import { type Fault, fault } from "./ConfigError.ts"
+import { ConfigDocument } from "./document.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
-import { ConfigDocument } from "./schema.ts"
 
 const mostUnknown = 20
 

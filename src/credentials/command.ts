@@ -1,6 +1,6 @@
 /** The source `command`: a program that prints a token. */
 import * as Effect from "effect/Effect"
-import type { credentialKinds } from "../config/schema.ts"
+import type { credentialKinds } from "../config/document.ts"
 import { longestToken, sourceFailed, tokenIn, type TokenMaker } from "./CredentialSource.ts"
 import { CurrentPrograms } from "./programs.ts"
 

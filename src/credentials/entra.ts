@@ -1,8 +1,8 @@
 /** The source `entra`: a client with a secret or a federated token, or the managed identity of this computer. */
 import * as Effect from "effect/Effect"
 import { decodeJwt } from "jose"
+import type { credentialKinds } from "../config/document.ts"
 import { readRegularFile } from "../config/regularFile.ts"
-import type { credentialKinds } from "../config/schema.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { longestToken, sourceFailed, tokenIn, type TokenMaker } from "./CredentialSource.ts"
 import { formTo, issueBy, nearTo, type TokenRequest } from "./tokenServers.ts"

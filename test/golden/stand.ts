@@ -4,8 +4,8 @@
  */
 import { Clock, Effect, type Scope, Stream } from "effect"
 import { HttpClient, HttpClientError, type HttpClientRequest, HttpClientResponse } from "effect/http"
+import type { ConfigInput } from "../../src/config/document.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import type { ConfigInput } from "../../src/config/schema.ts"
 import { inProcess } from "../../src/testing/GatewayTest.ts"
 import { businessKey } from "../support/gateway.ts"
 import { makeMovedClock } from "../support/movedClock.ts"

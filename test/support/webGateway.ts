@@ -2,8 +2,8 @@
  * The whole gateway without a socket, for tests that send thousands of requests or control the clock.
  */
 import { Context, Effect, Layer } from "effect"
+import type { ConfigInput } from "../../src/config/document.ts"
 import type { RawConfig } from "../../src/config/json.ts"
-import type { ConfigInput } from "../../src/config/schema.ts"
 import { GatewayTest } from "../../src/testing/GatewayTest.ts"
 
 /** Builds a gateway on the embedded upstream in the current scope, with the current clock. */

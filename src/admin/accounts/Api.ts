@@ -6,7 +6,7 @@ import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import { AccountEntry, BudgetEntry } from "../../config/schema.ts"
+import { AccountUse, BudgetEntry } from "../../config/schema.ts"
 import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
 import { aboutSort, BudgetView, lasting, like, missingNodes, pageFields, pageQuery, sortQuery } from "../contract.ts"
@@ -163,9 +163,9 @@ const BudgetRequest = Schema.Struct(
 
 /** What an operator sets of an account. */
 const marks = {
-  priority: like(AccountEntry.fields.priority, optional(Schema.Int)),
-  weight: like(AccountEntry.fields.weight, optional(Schema.Int)),
-  budgets: like(AccountEntry.fields.budgets, optional(Schema.Array(BudgetRequest))),
+  priority: like(AccountUse.priority, optional(Schema.Int)),
+  weight: like(AccountUse.weight, optional(Schema.Int)),
+  budgets: like(AccountUse.budgets, optional(Schema.Array(BudgetRequest))),
   proxy: optional(Schema.String).annotate({ description: "Proxy of the account, or `direct`." }),
   organization: optional(Schema.String).annotate({
     description: "Accounts with the same one open one another's seals."

@@ -7,10 +7,11 @@ import { type GatewayError, gatewayError, invalidRequest } from "../../domain/Ga
 import { given, headerText } from "../../domain/givenText.ts"
 import { type Account, accountsNamed, type AccountTable, ambiguous } from "../Account.ts"
 import { faultsOf } from "../ConfigError.ts"
+import { AccountEntry } from "../document.ts"
 import { keepProxy } from "../hidden.ts"
 import type { RawConfig } from "../json.ts"
 import { setField } from "../rawConfig.ts"
-import { AccountEntry, longestNote } from "../schema.ts"
+import { longestNote } from "../schema.ts"
 
 /** An account to add: an email, a mobile number or a token, and a password unless it has a token. Blank texts count as absent. */
 export interface NewAccount {

@@ -398,6 +398,22 @@ const keyWindows: Readonly<Record<string, string>> = {
   month: "每月"
 }
 
+const exclusions: Readonly<Record<string, string>> = {
+  not_allowed: "调用方的令牌属于其他上游",
+  login_required: "需要登录",
+  cannot_serve: "无法处理该请求",
+  too_long: "上下文窗口太小",
+  disabled: "已停用",
+  cooling: "冷却中",
+  no_account: "没有可用账号",
+  over_budget: "预算已用完",
+  model_paused: "模型受限",
+  full: "已满",
+  failed: "此前失败",
+  out: "没有合适的账号",
+  rehearsed: "演练中的失败"
+}
+
 export const zh: Texts = {
   common: {
     ...words,
@@ -691,21 +707,7 @@ export const zh: Texts = {
     faults: { caller: "客户端", gateway: "网关", upstream: "上游", account: "账号" },
     tried: "已尝试",
     excluded: (targets) => `未使用：${targets}`,
-    exclusions: {
-      not_allowed: "调用方的令牌属于其他上游",
-      login_required: "需要登录",
-      cannot_serve: "无法处理该请求",
-      too_long: "上下文窗口太小",
-      disabled: "已停用",
-      cooling: "冷却中",
-      no_account: "没有可用账号",
-      over_budget: "预算已用完",
-      model_paused: "模型受限",
-      full: "已满",
-      failed: "此前失败",
-      out: "没有合适的账号",
-      rehearsed: "演练中的失败"
-    },
+    exclusions: (reason) => exclusions[reason] ?? reason,
     openAccount: "打开该账号",
     openKey: "打开该密钥",
     gateway: "网关",

@@ -84,7 +84,7 @@ const Excluded = ({ record: { excluded } }: { readonly record: RequestRecord }) 
   if (excluded.length === 0) return null
   return (
     <p class="hint">
-      {t.excluded(excluded.map(({ reason, target }) => `${target} (${t.exclusions[reason]})`).join(", "))}
+      {t.excluded(excluded.map(({ reason, target }) => `${target} (${t.exclusions(reason)})`).join(", "))}
     </p>
   )
 }
