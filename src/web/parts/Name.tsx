@@ -16,10 +16,10 @@ export const Middle = ({ text }: { readonly text: string }) =>
       </span>
     )
 
-/** A name that breaks after `@` and before dots, not inside its words. */
+/** A name that breaks after `@` and `/` and before dots, not inside its words. */
 export const Breaking = ({ text }: { readonly text: string }) => (
   <span class="breaks">
-    {text.split(/(?<=@)|(?=\.)/).map((part, index) => (
+    {text.split(/(?<=[@/])|(?=\.)/).map((part, index) => (
       <>
         {index > 0 && <wbr />}
         {part}

@@ -6,6 +6,7 @@ import { Card, Figure } from "../../parts/Card.tsx"
 import { compact, duration, minuteOfDay, money, number, percent, when } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
+import { Breaking } from "../../parts/Name.tsx"
 import { Spark } from "../../parts/Spark.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
@@ -167,7 +168,9 @@ export const LastFailures = ({ requests }: { readonly requests: Query }) => {
                   {item.model === null ? "–" : <a href={linkTo("models", item.model)}>{item.model}</a>}
                 </td>
                 <td class="text">{item.key_name ?? r.keyNames(item.key)}</td>
-                <td class="text">{[item.target, item.account].filter((each) => each).join(" · ") || "–"}</td>
+                <td class="text">
+                  <Breaking text={[item.target, item.account].filter((each) => each).join(" · ") || "–"} />
+                </td>
               </tr>
             ))}
           </Table>

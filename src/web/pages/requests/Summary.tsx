@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { duration, exactTime, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { Breaking } from "../../parts/Name.tsx"
 import { Money } from "../../parts/Values.tsx"
 import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
@@ -141,7 +142,9 @@ export const Summary = ({ record }: { readonly record: RequestRecord }) => {
       [
         t.account,
         <Copied key="account" name={t.account} text={account}>
-          <a href={linkTo("accounts", account)}>{account}</a>
+          <a href={linkTo("accounts", account)}>
+            <Breaking text={account} />
+          </a>
         </Copied>
       ] as const
     ],
