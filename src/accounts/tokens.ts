@@ -100,6 +100,7 @@ const heldNow = (token: IssuedToken, clock: Clock): HeldToken => {
   return {
     ...token,
     issued,
+    given: issued,
     age: () => Math.max(monotonicMillis(clock) - monotonic, clock.currentTimeMillisUnsafe() - issued)
   }
 }

@@ -35,7 +35,9 @@ export type LoginKind = "login" | "refresh"
 export interface HeldToken extends IssuedToken {
   /** When it was issued, in Unix milliseconds. */
   readonly issued: number
-  /** Milliseconds since its issue. */
+  /** When its source gave it last, in Unix milliseconds: from then on it `lives`. */
+  readonly given: number
+  /** Milliseconds since then. */
   readonly age: () => number
 }
 
@@ -179,7 +181,7 @@ export const makeSource = (options: RenewalOptions, place: TokenPlace): RenewedS
   const times = (): Pick<CredentialFacts, "expires" | "renewed"> => {
     const kept = place.kept()
     if (kept === undefined || typeof kept === "string") return { expires: undefined, renewed: undefined }
-    return { expires: kept.lives && kept.issued + kept.lives, renewed: kept.issued }
+    return { expires: kept.lives && kept.given + kept.lives, renewed: kept.issued }
   }
 
   return {

@@ -125,6 +125,26 @@ describe("a sync to the hosting platform", () => {
     await nothingLeaks(answer)
   })
 
+  it("writes the secrets of credentials, which exports do not show", async () => {
+    const credential = { from: "entra", tenant: "t", client: "c", secret: "secret-of-a-client" }
+    await Effect.runPromise(
+      storeOf(gateway).update((raw) =>
+        Effect.succeed({
+          ...raw,
+          upstreams: { one: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { m: "m" } } },
+          accounts: [{ upstream: "one", credential }]
+        })
+      )
+    )
+    const answer = await sync({ ...credentials(), auto_validate: false })
+    assert.strictEqual(answer.status, 200, answer.text)
+    assert.deepInclude(configIn(synced()[0]!.value), { accounts: [{ upstream: "one", credential }] })
+    assert.deepInclude((await exported())["config"], {
+      accounts: [{ upstream: "one", credential: { ...credential, secret: "***" } }]
+    })
+    assert.strictEqual((await status())["synced"], true)
+  })
+
   it("changes only the variable of the production target", async () => {
     platform.variables.push(
       { id: "e1", key: "OTHER", value: "other", type: "plain", target: ["production"] },

@@ -182,6 +182,22 @@ describe.each([command, google, entra])("a token with an end, from $from", (sour
       assert.deepInclude(yield* pool.metrics, { logins: 1, refreshes: 1, loginFailures: 0 })
     }))
 
+  it.effect("serves for another life where its source gives the same token again, which is no renewal", () =>
+    Effect.gen(function*() {
+      const { asked, credential, identifier, pool } = yield* start(source)
+      yield* credential.token
+      const { expires = 0, renewed } = (yield* factsOf(pool, identifier)).credential!
+      yield* TestClock.adjust(life * 0.9)
+      yield* credential.token
+      yield* settle
+      assert.lengthOf(asked, 2)
+      const after = (yield* factsOf(pool, identifier)).credential!
+      assert.deepStrictEqual([after.expires, after.renewed], [expires + life * 0.9, renewed])
+      yield* TestClock.adjust(life * 0.5)
+      assert.strictEqual(yield* credential.token, "t1")
+      assert.deepInclude(yield* pool.metrics, { logins: 1, refreshes: 0 })
+    }))
+
   it.effect("serves until its end while its renewal fails, which is tried again; then the account is out", () =>
     Effect.gen(function*() {
       const { asked, credential, identifier, pool, tokens } = yield* start(source)

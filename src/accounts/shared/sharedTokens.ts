@@ -91,6 +91,7 @@ export const makeSharedTokens = (options: SharedTokensOptions): SharedTokens => 
   const heldSince = (token: IssuedToken, since: number): HeldToken => ({
     ...token,
     issued: since,
+    given: since,
     age: () => now() - since
   })
 

@@ -18,6 +18,7 @@ import { ConfigTransfer } from "../../config/ConfigTransfer.ts"
 import type { HostEnvironment } from "../../config/Environment.ts"
 import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { type RawConfig, stringifyConfig } from "../../config/json.ts"
+import { withoutOwnFields } from "../../config/rawConfig.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { given, headerText } from "../../domain/givenText.ts"
 import { resolveRoute } from "../../domain/routes.ts"
@@ -146,7 +147,7 @@ export class HostSync extends Context.Service<HostSync, {
     const { hosting } = yield* AdminEnvironment
     const store = yield* ConfigStore
     const { source: { env_backed } } = yield* ConfigOrigin
-    const { configHash, exportConfig, hashOf } = yield* ConfigTransfer
+    const { configHash, hashOf } = yield* ConfigTransfer
     const tests = yield* AccountTests
     const one = yield* Semaphore.make(1)
 
@@ -210,7 +211,7 @@ export class HostSync extends Context.Service<HostSync, {
       const { failed, validated } = request.auto_validate ?? true
         ? yield* ask("validate_accounts", validate(requestId))
         : { failed: [], validated: 0 }
-      const { config } = yield* exportConfig
+      const config = withoutOwnFields(yield* store.currentRaw)
       const synced: Synced = {
         last_synced_hash: yield* hashOf(config),
         last_sync_time: Math.floor((yield* Clock.currentTimeMillis) / 1000)
