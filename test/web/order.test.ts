@@ -175,7 +175,10 @@ describe("the order of a table", () => {
   it.each(tables)(
     "$name: each head sorts in both directions over pages; a reload, Back and a copied link show the same rows",
     async ({ heads, items, name, path, route, rowOf }) => {
-      const { close, context, page } = await openSignedIn(browser(), gateway.url, route)
+      const { close, context, page } = await openSignedIn(browser(), gateway.url, route, {
+        // Every column has room.
+        viewport: { width: 1440, height: 900 }
+      })
       const table = page.getByRole("table", { name, exact: true })
       const { button } = controls(() => page)
       const list = (await admin(path))[items] as ReadonlyArray<Item>

@@ -273,6 +273,8 @@ describe("the list of requests", () => {
     await page.mouse.up()
     await page.waitForURL(/from=\d+&to=\d+/)
     await page.getByRole("button", { name: /^Time: / }).waitFor()
+    // What is read again is pale meanwhile.
+    await settled(page)
     assert.deepStrictEqual(await findings(page), [])
   })
   it("shows whole error codes and the account, rows of one line beside a request, and cards of two lines", async () => {
