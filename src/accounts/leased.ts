@@ -1,6 +1,7 @@
 /** What a lease gives to its holder: the credential, the account, and what receives what its attempts show. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { bareToken, sentToken } from "../credentials/CredentialSource.ts"
 import { secretsOfToken } from "../domain/ownLogin.ts"
 import type { Credential, Driver } from "../upstream/Upstream.ts"
 import type { AccountWork } from "./AccountWork.ts"
@@ -45,7 +46,7 @@ export class AccountCredential implements LeasedCredential {
   readonly #held: Held
   readonly #record = (token: string | undefined) => {
     this.#held.token = token
-    return token
+    return sentToken(this.#account.source, token)
   }
 
   constructor(account: PooledAccount, tokens: AccountTokens, held: Held) {
@@ -59,7 +60,8 @@ export class AccountCredential implements LeasedCredential {
   }
 
   renew(stale: string | undefined): ReturnType<Credential["renew"]> {
-    return Effect.map(this.#tokens.renew(stale), this.#record)
+    const refused = stale === undefined || this.#account.source === undefined ? stale : bareToken(stale)
+    return Effect.map(this.#tokens.renew(refused), this.#record)
   }
 
   get isRenewable(): boolean {

@@ -2,7 +2,7 @@
 import type { Clock } from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { IssuedToken, TokenMaker } from "../credentials/CredentialSource.ts"
+import { type IssuedToken, sentToken, type TokenMaker } from "../credentials/CredentialSource.ts"
 import {
   type HeldToken,
   type LoginKind,
@@ -67,6 +67,7 @@ const loginsOf = (driver: Driver, login: Login): TokenMaker => ({
   kind: loginKind,
   identity: () => login.email ?? login.mobile ?? "",
   isOfNode: false,
+  isBearer: false,
   issue: Effect.map(
     Effect.suspend(() => logInTo(driver, login)),
     (token) => ({ token, lives: undefined, renewAfter: undefined })
@@ -87,7 +88,7 @@ export const makeTokensOver = (options: TokensOptions, place: AccountTokenPlace)
     : source === undefined
     ? Effect.asVoid(made.again)
     // The source may work while the upstream refuses its tokens.
-    : Effect.flatMap(made.again, driver.verify)
+    : Effect.flatMap(made.again, (token) => driver.verify(sentToken(source, token)))
   return Object.assign(made, { driver, probe })
 }
 

@@ -5,6 +5,7 @@
  * The one thing to know: what is here names a source and a step of it, never a token or a secret.
  */
 import type * as Effect from "effect/Effect"
+import { secretsOfToken, tokenOfLogin } from "../domain/ownLogin.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 
 /** A token as its source has issued it. */
@@ -24,6 +25,8 @@ export interface TokenMaker {
   readonly identity: () => string
   /** Each node of a store issues its own tokens; the tokens of other sources are issued once for all nodes. */
   readonly isOfNode: boolean
+  /** Servers get its tokens as `Authorization: Bearer`, whatever the header of their keys is. */
+  readonly isBearer: boolean
   /** Issues a token. Fails with the step that failed. */
   readonly issue: Effect.Effect<IssuedToken, UpstreamFailure>
 }
@@ -73,6 +76,15 @@ export const sourceFailed = (kind: string, step: string, advice?: string): Upstr
 /** A failure of a source in words for operators. */
 export const failureText = ({ advice, message = "" }: UpstreamFailure): string =>
   advice === undefined ? message : `${message} (${advice})`
+
+/** A token of a source as drivers send it. */
+export const sentToken = (source: TokenMaker | undefined, token: string | undefined): string | undefined =>
+  token !== undefined && source?.isBearer === true
+    ? tokenOfLogin({ header: "authorization", value: `Bearer ${token}` })
+    : token
+
+/** A token of a source, of what drivers send. */
+export const bareToken = (sent: string): string => secretsOfToken(sent).at(-1)!
 
 /** The most bytes of a token. */
 export const longestToken = 64 * 1024

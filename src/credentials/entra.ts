@@ -70,6 +70,7 @@ export const entraTokens = (settings: Settings): TokenMaker => {
     kind,
     identity: () => identity,
     isOfNode: false,
+    isBearer: true,
     issue: Effect.tap(issued, ({ token }) =>
       Effect.sync(() => {
         identity = objectIdIn(token) ?? identity

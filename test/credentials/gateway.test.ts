@@ -6,7 +6,18 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import type { RawConfig } from "../../src/config/json.ts"
 import { caller } from "../admin/support.ts"
-import { type Behaviour, chat, type Farm, json, said, send, startFarm, wayName, ways } from "../several/support.ts"
+import {
+  type Behaviour,
+  chat,
+  drivers,
+  type Farm,
+  json,
+  said,
+  send,
+  startFarm,
+  wayName,
+  ways
+} from "../several/support.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
 import { secrets, startTokenServer, type TokenServer } from "./tokenServer.ts"
 
@@ -221,6 +232,32 @@ describe("the start of a gateway", () => {
     assert.strictEqual((await chat(gateway, "two/m")).status, 200)
     assert.lengthOf(tokens.seen, 1)
   })
+})
+
+describe("an access token of Google or Entra", () => {
+  it.each(drivers.flatMap((driver) => [{ driver }, { driver, credential_header: "x-own" }]))(
+    "is a bearer token at the server, whatever the header of its keys is: %j",
+    async (upstream) => {
+      gateway = await startGateway({
+        upstreams: { one: farm.upstream("one", upstream) },
+        accounts: [{ upstream: "one", credential: client(secrets.client) }]
+      })
+      let first: string | undefined
+      farm.answer("one", (request, index) => {
+        first ??= request.key
+        return index === 0 ? json(401, { error: { message: "expired" } }) : said("Hello", request)
+      })
+      const told = await chat(gateway, "one/m")
+      assert.deepStrictEqual([told.status, told.text], [200, "Hello"], told.body)
+      assert.lengthOf(farm.seen("one"), 2)
+      for (const { headers } of farm.seen("one")) {
+        assert.match(headers.authorization ?? "", /^Bearer client-token-\d+$/)
+        const others = ["x-api-key", "x-goog-api-key", "x-own"].filter((name) => headers[name] !== undefined)
+        assert.deepStrictEqual(others, [])
+      }
+      assert.notStrictEqual(farm.seen("one")[1]?.key, first)
+    }
+  )
 })
 
 describe("the test of an upstream", () => {

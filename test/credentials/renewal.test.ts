@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { hold, type Pool } from "../accounts/support.ts"
-import { command, entra, file, google, makeBacking, poolOf, withWallAhead } from "./support.ts"
+import { bare, command, entra, file, google, makeBacking, poolOf, withWallAhead } from "./support.ts"
 
 const factsOf = (pool: Pool, identifier: string) => Effect.map(pool.describe([identifier]), ([facts]) => facts!)
 
@@ -14,7 +14,7 @@ const start = Effect.fnUntraced(function*(source: typeof file, refused: Readonly
   const { pool } = yield* poolOf(backing, [source.credential("a")], refused)
   const [identifier] = (yield* pool.status).available_accounts
   const { lease } = yield* hold(pool)
-  return { ...backing, pool, identifier: identifier!, lease, credential: lease.credential }
+  return { ...backing, pool, identifier: identifier!, lease, credential: bare(lease.credential) }
 })
 
 /** Lets what runs in the background go on. */
@@ -103,7 +103,7 @@ describe.each([file, command, google, entra])("a credential from $from", (source
       backing.tokens.set("a", "a1").set("b", "b1")
       const { pool } = yield* poolOf(backing, [source.credential("a"), source.credential("b")])
       const leases = yield* Effect.forEach([1, 2], () => hold(pool))
-      const [one, two] = leases.map(({ lease }) => lease.credential)
+      const [one, two] = leases.map(({ lease }) => bare(lease.credential))
       const both = () => Effect.all([one!.token, two!.token], { concurrency: 2 })
       assert.sameMembers(yield* both(), ["a1", "b1"])
       const isFirst = (yield* one!.token) === "a1"

@@ -4,9 +4,11 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type { RawConfig } from "../../src/config/json.ts"
 import { CurrentFileReader, UnreadableFile } from "../../src/config/regularFile.ts"
+import { bareToken } from "../../src/credentials/CredentialSource.ts"
 import { CurrentPrograms } from "../../src/credentials/programs.ts"
 import { CurrentTokenServers, type TokenRequest } from "../../src/credentials/tokenServers.ts"
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
+import type { Credential } from "../../src/upstream/Upstream.ts"
 import { buildPool, makeDriver } from "../accounts/support.ts"
 
 /** What stands behind a source: a file or a program's output, by its name. */
@@ -92,6 +94,14 @@ export const withBacking = ({ asked, tokens }: Backing) => {
 
 const refusal = new UpstreamFailure({ phase: "completion", kind: "refused", status: 401 })
 
+/** The credential of a lease, whose tokens are without the header that drivers send them in. */
+export const bare = (credential: Credential): Credential => ({
+  get token() {
+    return Effect.map(credential.token, (token) => token && bareToken(token))
+  },
+  renew: (stale) => Effect.map(credential.renew(stale), (token) => token && bareToken(token))
+})
+
 /** A pool of accounts with these credentials; the upstream accepts every token but those of `refused`. */
 export const poolOf = (
   backing: Backing,
@@ -100,7 +110,7 @@ export const poolOf = (
 ) => {
   const made = makeDriver({
     name: "openai",
-    verify: (token) => refused.has(token ?? "") ? Effect.fail(refusal) : Effect.void
+    verify: (token) => refused.has(bareToken(token ?? "")) ? Effect.fail(refusal) : Effect.void
   }, { login: undefined, sessions: undefined })
   return withBacking(backing)(
     buildPool({
