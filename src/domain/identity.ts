@@ -67,7 +67,8 @@ const normalForms = (identity: Identity, sha256Hex: Sha256Hex): ReadonlyArray<st
   const mobile = normalizeMobile(identity.mobile ?? "")
   if (mobile !== "") keys.push(mobile)
   if (keys.length > 0) return keys
-  const identifier = identifierOf(identity, sha256Hex)
+  // A mobile without digits identifies nothing.
+  const identifier = identifierOf({ ...identity, email: undefined, mobile: undefined }, sha256Hex)
   return identifier === "" ? keys : [identifier]
 }
 
