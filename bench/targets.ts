@@ -292,6 +292,9 @@ const switchedOff = (variant: Variant): object =>
       .map(([, group]) => [group, { enabled: false }])
   )
 
+/** The options of Node with which `scripts/start` runs the bundle. */
+const shippedFlags = ["--memory-balancer"]
+
 /** Options of Node for a gateway. */
 export interface NodeOptions {
   readonly flags?: ReadonlyArray<string>
@@ -327,7 +330,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
       const file = await bundleInto(folder)
       // Like the first start by `scripts/start`, this one leaves compiled code for later starts.
       const first = await startProcess({
-        args: [file],
+        args: [...shippedFlags, file],
         env: {
           ...compiled,
           PORT: "0",
@@ -390,7 +393,9 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
       // The service sets this option itself; the documents advise it to apps.
       const program = isMounted
         ? ["--no-allocation-site-pretenuring", "bench/mounted.ts", ...(kind === "mounted by client" ? ["client"] : [])]
-        : [fromSources ? "src/main.ts" : await (bundled ??= bundle())]
+        : fromSources
+        ? ["src/main.ts"]
+        : [...shippedFlags, await (bundled ??= bundle())]
       const { pid, port } = await startProcess({
         args: [...flags, ...program],
         env: {

@@ -65,6 +65,8 @@ export const makeExecutable = async (
         executable: "node",
         output: "executable",
         disableExperimentalSEAWarning: true,
+        // As `scripts/start` has it.
+        execArgv: ["--memory-balancer"],
         useCodeCache: false,
         useSnapshot: false,
         assets: { service: "service.js", assets: "assets" }
