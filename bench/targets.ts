@@ -12,6 +12,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { createInterface } from "node:readline"
 import { PassThrough } from "node:stream"
+import { nodeFlags } from "../scripts/nodeFlags.ts"
 import type { Counts } from "./counting.ts"
 import { bundleInto, childrenOf } from "./soak/processes.ts"
 import { expectSoon } from "./soak/until.ts"
@@ -292,9 +293,6 @@ const switchedOff = (variant: Variant): object =>
       .map(([, group]) => [group, { enabled: false }])
   )
 
-/** The options of Node with which `scripts/start` runs the bundle. */
-const shippedFlags = ["--memory-balancer"]
-
 /** Options of Node for a gateway. */
 export interface NodeOptions {
   readonly flags?: ReadonlyArray<string>
@@ -330,7 +328,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
       const file = await bundleInto(folder)
       // Like the first start by `scripts/start`, this one leaves compiled code for later starts.
       const first = await startProcess({
-        args: [...shippedFlags, file],
+        args: [...nodeFlags, file],
         env: {
           ...compiled,
           PORT: "0",
@@ -395,7 +393,7 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
         ? ["--no-allocation-site-pretenuring", "bench/mounted.ts", ...(kind === "mounted by client" ? ["client"] : [])]
         : fromSources
         ? ["src/main.ts"]
-        : [...shippedFlags, await (bundled ??= bundle())]
+        : [...nodeFlags, await (bundled ??= bundle())]
       const { pid, port } = await startProcess({
         args: [...flags, ...program],
         env: {

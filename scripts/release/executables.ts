@@ -8,6 +8,7 @@ import { promisify } from "node:util"
 import { packAssets } from "../bundle/assets.ts"
 import { buildService, bundle, noticesAsset } from "../bundle/service.ts"
 import type { Effort } from "../console.ts"
+import { nodeFlags } from "../nodeFlags.ts"
 import { machineOf } from "./binaries.ts"
 import type { Platform } from "./nodes.ts"
 import type { Origin } from "./npmPackage.ts"
@@ -65,8 +66,7 @@ export const makeExecutable = async (
         executable: "node",
         output: "executable",
         disableExperimentalSEAWarning: true,
-        // As `scripts/start` has it.
-        execArgv: ["--memory-balancer"],
+        execArgv: nodeFlags,
         useCodeCache: false,
         useSnapshot: false,
         assets: { service: "service.js", assets: "assets" }

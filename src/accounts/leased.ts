@@ -44,11 +44,6 @@ export class AccountCredential implements LeasedCredential {
   readonly #account: PooledAccount
   readonly #tokens: AccountTokens
   readonly #held: Held
-  readonly #record = (token: string | undefined) => {
-    this.#held.token = token
-    return sentToken(this.#account.source, token)
-  }
-
   constructor(account: PooledAccount, tokens: AccountTokens, held: Held) {
     this.#account = account
     this.#tokens = tokens
@@ -56,12 +51,17 @@ export class AccountCredential implements LeasedCredential {
   }
 
   get token(): Credential["token"] {
-    return Effect.mapEager(this.#tokens.current, this.#record)
+    return Effect.mapEager(this.#tokens.current, (token) => this.#record(token))
   }
 
   renew(stale: string | undefined): ReturnType<Credential["renew"]> {
     const refused = stale === undefined || this.#account.source === undefined ? stale : bareToken(stale)
-    return Effect.map(this.#tokens.renew(refused), this.#record)
+    return Effect.map(this.#tokens.renew(refused), (token) => this.#record(token))
+  }
+
+  #record(token: string | undefined): string | undefined {
+    this.#held.token = token
+    return sentToken(this.#account.source, token)
   }
 
   get isRenewable(): boolean {

@@ -140,6 +140,7 @@ export const playSample = Effect.fnUntraced(function*(
   const request = new Request(`http://localhost${replyPath(style, model, stream)}`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    // One word and the tools of a sample: nothing that takes slices.
     body: runSync(contractOfConversation(style)!.writeRequest(model, conversation, undefined, !stream))
   })
   return yield* Effect.promise(() => handler(request))

@@ -1,9 +1,10 @@
 /** The start script, called from another folder: relative paths start at the caller's folder. */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { nodeFlags } from "../../scripts/nodeFlags.ts"
 import { checkout } from "../support/checkout.ts"
 import { service } from "../support/service.ts"
 
@@ -27,6 +28,11 @@ const run = (cwd: string, script: string, args: ReadonlyArray<string>, env: Reco
 }
 
 describe("the start script", () => {
+  it("runs Node with the options of the other forms of the gateway", () => {
+    const script = readFileSync(path.join(root, "scripts/start"), "utf8")
+    assert.include(script, `exec "$node" ${nodeFlags.join(" ")} "$service"`)
+  })
+
   it.each([
     [path.join(root, "scripts/start"), ["check-config", "mine.json"], {}],
     [path.join(root, "scripts/start"), ["check-config"], { GATEWAY_CONFIG_PATH: "mine.json" }],

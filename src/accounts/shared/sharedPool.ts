@@ -29,7 +29,7 @@ import { never } from "../../placement/poolQueue.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
 import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
 import { type AccountsByKey, makeAccountRegistry } from "../accountRegistry.ts"
-import { jitter, reasonFor } from "../backOff.ts"
+import { jitter } from "../backOff.ts"
 import { budgetsOf, hasBudgets, type LeaseBudget } from "../budgets.ts"
 import type { Caller, Lease, PlacementRequest, Stickiness, TurnMemory } from "../Lease.ts"
 import { type Held, heldBy } from "../leased.ts"
@@ -175,7 +175,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       if (count === "1") publishBack(notices, account)
       return logReturn(account)
     }
-    const reason = health === undefined || !isFault(health) ? "" : reasonFor(health)
+    const reason = health === undefined || !isFault(health) ? "" : account.reasonFor(health)
     return logSuspension(notices, account, state === "out" ? "out" : "cooling", reason, Number(delay), Number(count))
   }
 
@@ -563,6 +563,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
       const isUsedUp = quotas.windowsOf(account).some(({ model, status }) => model === null && status === "exhausted")
       return isUsedUp ? "quota" : "priority"
     },
+    // The store knows it, and a request asks the store for nothing but its grant.
     hindrance: () => undefined,
     queue: view.queue,
     upstreams: view.upstreams,
