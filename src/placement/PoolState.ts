@@ -123,7 +123,7 @@ class SlotNode<A> implements Ranked, Slot<A> {
   }
 }
 
-/** When an account in rotation suits a purpose: 0 for now. */
+/** When an account in rotation suits a purpose: 0 for now, and infinity for never. */
 const suitsAt = <A>({ needs }: AccountPurpose<A>, { account }: SlotNode<A>): number =>
   needs === undefined ? 0 : needs.suitsAt(account)
 
@@ -785,7 +785,8 @@ export class PoolState<A> implements QueuedPool<A> {
   /** When an account is in rotation and suits a purpose; 0 for now, and `undefined` if that is unknown. */
   #servesAt(purpose: AccountPurpose<A>, slot: SlotNode<A>): number | undefined {
     if (!slot.enabled || slot.state === "out") return undefined
-    return Math.max(slot.state === "ready" ? 0 : slot.until, suitsAt(purpose, slot))
+    const at = Math.max(slot.state === "ready" ? 0 : slot.until, suitsAt(purpose, slot))
+    return at === Number.POSITIVE_INFINITY ? undefined : at
   }
 
   /** Refuses the first waiters of a queue as long as no account can serve them in time, whatever they need of it. */

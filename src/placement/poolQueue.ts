@@ -53,7 +53,10 @@ export type LeaseRequest =
 export interface Needs<in A> {
   /** Requests of one id need the same. */
   readonly id: string
-  /** When an account suits the request, in milliseconds: 0 for now. `never` is added to the time of one that never suits it. */
+  /**
+   * When an account suits the request, in milliseconds: 0 for now. `never` is added to the time of one whose budget is smaller than the
+   * request; infinity, of one that it has failed on.
+   */
   readonly suitsAt: (account: A) => number
   /** Reserves what the request needs of an account that suits it, in the step of the grant. */
   readonly reserve: (account: A) => void
