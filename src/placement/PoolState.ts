@@ -716,9 +716,14 @@ export class PoolState<A> implements QueuedPool<A> {
       const { slot } = purpose
       return slot.available && suitsAt(purpose, slot) === 0 ? slot : undefined
     }
+    const isPlain = purpose.needs === undefined && purpose.avoid.size === 0
+    return isPlain && this.#order.choose !== "weighted" ? this.#spare.peek()?.value : this.#pickSuiting(purpose)
+  }
+
+  /** `#pick` where accounts differ by more than their places in the rotation. */
+  #pickSuiting(purpose: Extract<Purpose<A>, { readonly _tag: "Any" }>): SlotNode<A> | undefined {
     const { avoid, needs } = purpose
     const order = this.#order
-    if (avoid.size === 0 && needs === undefined && order.choose !== "weighted") return this.#spare.peek()?.value
     const isWanted = (slot: SlotNode<A>) => !avoid.has(slot.key) && suitsAt(purpose, slot) === 0
     const due = order.choose === "weighted"
       ? this.#spare.first((slot) => !slot.cleaning && order.isDue(slot) && isWanted(slot))
