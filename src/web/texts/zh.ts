@@ -2,7 +2,7 @@
  * The console's texts in Chinese.
  */
 import type { DriverName } from "../../api.ts"
-import type { Texts } from "./en.ts"
+import type { AllTexts } from "./later.ts"
 
 const separated = (n: number | string): string => typeof n === "string" ? n : n.toLocaleString("zh-CN")
 
@@ -414,7 +414,7 @@ const exclusions: Readonly<Record<string, string>> = {
   rehearsed: "演练中的失败"
 }
 
-export const zh: Texts = {
+export const zh: AllTexts = {
   common: {
     ...words,
     product: "Model Gateway",
@@ -490,7 +490,8 @@ export const zh: Texts = {
     previous: "上一页",
     next: "下一页",
     changes: (n) => `${separated(n)} 项变化`,
-    shown: (from, to, of) => `${from}–${to}，共 ${of}`
+    shown: (from, to, of) => `${from}–${to}，共 ${of}`,
+    unpriced: (n) => `${separated(n)} 个请求未计入费用：其模型没有配置价格。`
   },
   failures: {
     unreachable: "无法连接到网关。",
@@ -985,7 +986,6 @@ export const zh: Texts = {
     cachedOf: (n) => `其中缓存 ${n}`,
     reasoningOf: (n) => `其中推理 ${n}`,
     cost: "费用",
-    unpriced: (n) => `${separated(n)} 个请求未计入费用：其模型没有配置价格。`,
     attempts: "尝试次数",
     attemptsEach: (n) => `平均每个请求 ${n} 次`,
     errors: "错误",

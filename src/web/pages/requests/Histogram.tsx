@@ -4,8 +4,8 @@
  */
 import { useRef, useState } from "preact/hooks"
 import { duration, number, when } from "../../parts/format.ts"
-import { useTexts } from "../../state/preferences.ts"
 import type { RequestHistogram } from "../../state/requests.ts"
+import { useTexts } from "../../state/texts.ts"
 
 type Bucket = RequestHistogram["buckets"][number]
 

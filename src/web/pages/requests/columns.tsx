@@ -12,10 +12,10 @@ import { When } from "../../parts/Time.tsx"
 import { Count, Money, Took } from "../../parts/Values.tsx"
 import type { RequestItem } from "../../state/client.ts"
 import { clockAtom } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { linkTo, type Page, type Query } from "../../state/route.ts"
-import type { Texts } from "../../texts/en.ts"
+import { useTexts } from "../../state/texts.ts"
+import type { AllTexts } from "../../texts/later.ts"
 import { exactly } from "./filter.ts"
 import { narrow } from "./Filters.tsx"
 import { rateOf } from "./rate.ts"
@@ -189,7 +189,7 @@ export interface Room {
 const took = (ms: number | null): ComponentChildren => ms === null ? "–" : <Took ms={ms} />
 
 export const columnsOf = (
-  { requests: t }: Pick<Texts, "requests">,
+  { requests: t }: Pick<AllTexts, "requests">,
   { added, currency, days, isBeside, isRoomy, layout, only }: Room,
   link: (item: RequestItem, content: ComponentChildren) => ComponentChildren
 ): ReadonlyArray<ColumnOf> => {
