@@ -107,13 +107,22 @@ export const later = {
     bucket: (time: string, n: string, failed: string, p95: string | undefined) =>
       [time, `${n} requests, ${failed} failed`, ...p95 === undefined ? [] : [`p95 ${p95}`]].join("\n"),
     dragHint: "Drag over the bars to choose a range.",
+    mostInBar: (n: string) => `at most ${n} in one bar`,
+    slowestBar: (time: string) => `p95 up to ${time}`,
+    now: "now",
+    p95: "p95",
+    copyId: "Copy id",
+    copyCurl: "Copy as curl",
+    curl: "The request as curl",
+    noCurl: "The record has no whole body of this request.",
+    onlyKey: "Only this key",
+    compareWith: (id: string) => `Compare with ${id}`,
     styles: (name: string) => styleNames[name] ?? name,
     shortStyles: (name: string) => shortStyleNames[name] ?? name,
     outcomes: (name: string) => outcomeNames[name] ?? name,
     states: (name: string) => stateNames[name] ?? name,
     /** Keys that are no entries of the list of keys. */
     keyNames: (id: string) => id === "direct" ? "Direct token or unknown key" : id,
-    keyId: (name: string) => `the id of ${name}`,
     filters: "Filters",
     filtersUsed: (n: number) => n === 0 ? "Filters" : `Filters (${n})`,
     facets: {
