@@ -4,8 +4,8 @@
 import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
+import { useTexts } from "../../state/texts.ts"
 
 export const Bill = ({ record }: { readonly record: RequestRecord }) => {
   const t = useTexts().inspector
