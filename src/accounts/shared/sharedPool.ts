@@ -172,6 +172,7 @@ const makeSharedCore = Effect.fnUntraced(function*(
     const [state, count, delay] = reply
     if (account === undefined || state === undefined || state === "") return Effect.void
     if (state === "ready") {
+      account.broughtBack()
       // The store counts 1 for an account that was out.
       if (count === "1") publishBack(notices, account)
       return logReturn(account)
