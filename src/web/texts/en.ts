@@ -582,6 +582,7 @@ export const en = {
     price: "Price",
     billed: (cost: string, source: string) =>
       source === "server" ? `The server charges ${cost}.` : `The prices make ${cost}.`,
+    listPrice: (day: string) => `List price of ${day}`,
     byPrices: (cost: string) => `By the prices it would be ${cost}.`,
     byServer: (cost: string) => `The server itself says ${cost}.`,
     unpricedUnits: (units: string) => `Without a price: ${units}.`,
@@ -1137,6 +1138,7 @@ export const en = {
     serverModel: (name: string) => `At the server: ${name}`,
     currency: (code: string) => `Prices are in ${code}.`,
     entry: "Price of",
+    listPrice: (day: string) => `List price of ${day}`,
     priceOf: (name: string) => `Price of ${name}`,
     missing: "missing",
     setPrice: "Set price",
