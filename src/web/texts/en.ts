@@ -650,6 +650,7 @@ export const en = {
     serverModel: (name: string) => `At the server: ${name}`,
     currency: (code: string) => `Prices are in ${code}.`,
     entry: "Price of",
+    listPrice: (day: string) => `List price of ${day}`,
     priceOf: (name: string) => `Price of ${name}`,
     missing: "missing",
     setPrice: "Set price",
