@@ -12,8 +12,8 @@ import { sha256Hex } from "../config/json.ts"
 import { type CredentialFacts, type TokenMaker, unusedFacts } from "../credentials/CredentialSource.ts"
 import { tokenMakerOf } from "../credentials/sources.ts"
 import { accountHash, nationalMobile } from "../domain/identity.ts"
-import { driverThrough } from "../upstream/connection.ts"
 import type { SlotState } from "../placement/PoolState.ts"
+import { driverThrough } from "../upstream/connection.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
 import type { AccountQuota } from "./AccountQuota.ts"
@@ -152,7 +152,7 @@ export class PooledAccount {
     return this.faults
   }
 
-  /** Notes that it is held back in a state from a time on, in Unix milliseconds. Further faults in the state change nothing. */
+  /** Notes that it is held back in a state from a time on, in Unix milliseconds. More faults in the state change nothing. */
   heldBack(state: "cooling" | "out", at: number): void {
     if (this.#heldBack?.state !== state) this.#heldBack = { state, at }
   }
