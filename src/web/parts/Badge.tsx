@@ -4,8 +4,8 @@
 import type { ComponentChildren } from "preact"
 import type { AccountItem, RequestItem } from "../state/client.ts"
 import { clockAtom } from "../state/live.ts"
-import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
+import { useTexts } from "../state/texts.ts"
 import { countdown } from "./format.ts"
 
 type Sign = { readonly sign: string; readonly tone: string }

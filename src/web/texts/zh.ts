@@ -2,7 +2,7 @@
  * The console's texts in Chinese.
  */
 import type { DriverName } from "../../api.ts"
-import type { Texts } from "./en.ts"
+import type { AllTexts } from "./later.ts"
 
 const separated = (n: number | string): string => typeof n === "string" ? n : n.toLocaleString("zh-CN")
 
@@ -414,7 +414,7 @@ const exclusions: Readonly<Record<string, string>> = {
   rehearsed: "演练中的失败"
 }
 
-export const zh: Texts = {
+export const zh: AllTexts = {
   common: {
     ...words,
     product: "Model Gateway",
@@ -490,7 +490,8 @@ export const zh: Texts = {
     previous: "上一页",
     next: "下一页",
     changes: (n) => `${separated(n)} 项变化`,
-    shown: (from, to, of) => `${from}–${to}，共 ${of}`
+    shown: (from, to, of) => `${from}–${to}，共 ${of}`,
+    unpriced: (n) => `${separated(n)} 个请求未计入费用：其模型没有配置价格。`
   },
   failures: {
     unreachable: "无法连接到网关。",
@@ -596,12 +597,21 @@ export const zh: Texts = {
     bucket: (time, n, failed, p95) =>
       [time, `${n} 个请求，${failed} 个失败`, ...p95 === undefined ? [] : [`p95 ${p95}`]].join("\n"),
     dragHint: "在柱形上拖动可选择范围。",
+    mostInBar: (n) => `每个柱形最多 ${n} 个`,
+    slowestBar: (time) => `p95 最高 ${time}`,
+    now: "现在",
+    p95: "p95",
+    copyId: "复制 ID",
+    copyCurl: "复制为 curl",
+    curl: "请求的 curl 命令",
+    noCurl: "记录中没有该请求的完整正文。",
+    onlyKey: "只看此密钥",
+    compareWith: (id) => `与 ${id} 比较`,
     styles: (name) => styleNames[name] ?? name,
     shortStyles: (name) => shortStyleNames[name] ?? name,
     outcomes: (name) => outcomeNames[name] ?? name,
     states: (name) => stateNames[name] ?? name,
     keyNames: (id) => id === "direct" ? "直通令牌或未知密钥" : id,
-    keyId: (name) => `${name} 的 ID`,
     filters: "筛选",
     filtersUsed: (n) => n === 0 ? "筛选" : `筛选（${n}）`,
     facets: {
@@ -670,6 +680,7 @@ export const zh: Texts = {
     amount: "数量",
     price: "价格",
     billed: (cost, source) => source === "server" ? `服务器收费 ${cost}。` : `按价格计为 ${cost}。`,
+    listPrice: (day) => `${day} 的官方标价`,
     byPrices: (cost) => `按价格应为 ${cost}。`,
     byServer: (cost) => `服务器自称 ${cost}。`,
     unpricedUnits: (units) => `没有价格：${units}。`,
@@ -985,7 +996,6 @@ export const zh: Texts = {
     cachedOf: (n) => `其中缓存 ${n}`,
     reasoningOf: (n) => `其中推理 ${n}`,
     cost: "费用",
-    unpriced: (n) => `${separated(n)} 个请求未计入费用：其模型没有配置价格。`,
     attempts: "尝试次数",
     attemptsEach: (n) => `平均每个请求 ${n} 次`,
     errors: "错误",
@@ -1182,6 +1192,7 @@ export const zh: Texts = {
     serverModel: (name) => `服务器上的名称：${name}`,
     currency: (code) => `价格以 ${code} 计。`,
     entry: "价格名称",
+    listPrice: (day) => `${day} 的官方标价`,
     priceOf: (name) => `价格名称：${name}`,
     missing: "缺少",
     setPrice: "设置价格",

@@ -282,7 +282,8 @@ end
 local function serves_at(p, account, want)
   local state, till = state_of(account)
   if state == 'out' or account_of(account).disabled then return nil end
-  return math.max(state == 'ready' and 0 or till, suits_at(p, account, want))
+  local at = math.max(state == 'ready' and 0 or till, suits_at(p, account, want))
+  return at < INF and at or nil
 end
 
 -- When an account of a pool is in rotation and suits a request: 0 for now; nil if that is unknown. Looks at each account if they differ.

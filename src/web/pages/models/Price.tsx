@@ -143,7 +143,11 @@ const notesOf = (price: TargetPrice, entries: Prices, t: Texts["models"]): Reado
     next?.[field] === undefined ? [] : [t.priceParts[field](String(next[field]))]
   )
   return [
-    ...price.entry !== null && price.entry !== price.target ? [t.priceOf(price.entry)] : [],
+    ...price.listed !== null
+      ? [t.listPrice(price.listed)]
+      : price.entry !== null && price.entry !== price.target
+      ? [t.priceOf(price.entry)]
+      : [],
     ...price.from === null ? [] : [t.since(date(Date.parse(price.from)))],
     ...next === undefined ? [] : [t.nextPrice(date(Date.parse(next.from ?? "")), nextParts.join(" · "))]
   ]

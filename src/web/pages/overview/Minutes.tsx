@@ -31,7 +31,7 @@ const failureSteps = [0.05, 0.2] as const
 
 /** The cost of today, or its tokens where there are no prices. */
 const Today = ({ minutes }: Pick<Hour, "minutes">) => {
-  const { overview: t, usage: u } = useTexts()
+  const { common, overview: t } = useTexts()
   const usage = useToday("key")
   useReread(usage, readTodayEvery)
   const today = useValue(usage)
@@ -47,7 +47,7 @@ const Today = ({ minutes }: Pick<Hour, "minutes">) => {
       of={today === undefined
         ? "–"
         : today.totals.unpriced_requests > 0 && hasCost
-        ? u.unpriced(today.totals.unpriced_requests)
+        ? common.unpriced(today.totals.unpriced_requests)
         : t.requestsOf(today.totals.requests)}
       spark={<Spark bars={minutes.map(({ cost, tokens }) => ({ all: hasCost ? Number(cost) : tokens }))} />}
     >

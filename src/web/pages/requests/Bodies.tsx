@@ -6,9 +6,9 @@ import { useState } from "preact/hooks"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { bytes } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import type { RecordedFrame, RequestRecord } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { readable, shownCharacters } from "./readable.ts"
 
 interface Shown {

@@ -5,13 +5,12 @@ import type { ComponentChildren } from "preact"
 import { useEffect, useMemo, useState } from "preact/hooks"
 import { Heading } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
-import { openConversation } from "../../playground/state.ts"
 import { failureText } from "../../state/failure.ts"
 import { onRequests, onReset } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { type Failed, useRetry } from "../../state/reads.ts"
 import { readRequest, type RequestRecord } from "../../state/requests.ts"
-import { go, linkTo } from "../../state/route.ts"
+import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { Bill } from "./Bill.tsx"
 import { Bodies } from "./Bodies.tsx"
 import { Conversation } from "./Conversation.tsx"
@@ -20,7 +19,7 @@ import { PromptCache } from "./PromptCache.tsx"
 import { readSides } from "./sides.ts"
 import { Summary } from "./Summary.tsx"
 import { TimeLine } from "./TimeLine.tsx"
-import { asConversation } from "./toPlayground.ts"
+import { openRecord } from "./use.ts"
 import { Verdict } from "./Verdict.tsx"
 
 /** The record. Reloaded on each event about it, and every second while it is open, because frames cause no events. */
@@ -138,16 +137,13 @@ export const RequestView = ({ id, inDrawer = false }: { readonly id: string; rea
       </>
     )
   }
-  const open = () => {
-    const { form, turns } = asConversation(record)
-    openConversation(form, turns)
-    go("playground")
-  }
   return (
     <>
       <Head id={record.id} inDrawer={inDrawer} name={t.title(record.request_id)}>
         {!inDrawer && <a class="button" href={linkTo("requests")}>{t.back}</a>}
-        <button type="button" disabled={record.conversation === null} onClick={open}>{t.openInPlayground}</button>
+        <button type="button" disabled={record.conversation === null} onClick={() => openRecord(record)}>
+          {t.openInPlayground}
+        </button>
       </Head>
       {failure !== undefined && <LoadFailure text={failure} onRetry={retry} />}
       <Verdict record={record} />

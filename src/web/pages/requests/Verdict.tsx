@@ -5,10 +5,10 @@ import { Badge } from "../../parts/Badge.tsx"
 import { duration } from "../../parts/format.ts"
 import { helpAddress } from "../../state/help.ts"
 import { clockAtom } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import type { RequestRecord } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { judge, type Verdict as Judgement } from "./verdict.ts"
 
 /** How long ago a time is, counted up every second. */
