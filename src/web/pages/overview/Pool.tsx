@@ -5,6 +5,7 @@ import { useState } from "preact/hooks"
 import { AccountBadge, accountSigns, type AccountState, stateOf } from "../../parts/Badge.tsx"
 import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import { Loading, useReads } from "../../parts/Loaded.tsx"
 import { poolAtom, type PoolNow, type Received } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
@@ -47,7 +48,11 @@ const Cell = ({ isStop, item, onShow }: {
       onFocus={() => onShow(name)}
     >
       <span class="fill" style={{ height: `${Math.min(100, (item.in_use / slots) * 100)}%` }} />
-      {state !== "ready" && state !== "disabled" && <span class="sign">{accountSigns[state].sign}</span>}
+      {state !== "ready" && state !== "disabled" && (
+        <span class="sign">
+          <Sign of={accountSigns[state].sign} />
+        </span>
+      )}
     </a>
   )
 }
@@ -114,7 +119,9 @@ export const Pool = () => {
                 class={`count-of ${count === 0 || state === "ready" ? "" : accountSigns[state].tone}`}
                 href={linkTo("accounts", undefined, { state })}
               >
-                <span class={`sign ${accountSigns[state].tone}`} aria-hidden="true">{accountSigns[state].sign}</span>
+                <span class={`sign ${accountSigns[state].tone}`}>
+                  <Sign of={accountSigns[state].sign} />
+                </span>
                 <strong>{number(count)}</strong> {states[state]}
               </a>
             </li>

@@ -140,7 +140,6 @@ export const RequestView = ({ id, inDrawer = false }: { readonly id: string; rea
   return (
     <>
       <Head id={record.id} inDrawer={inDrawer} name={t.title(record.request_id)}>
-        {!inDrawer && <a class="button" href={linkTo("requests")}>{t.back}</a>}
         <button type="button" disabled={record.conversation === null} onClick={() => openRecord(record)}>
           {t.openInPlayground}
         </button>

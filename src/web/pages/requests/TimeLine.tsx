@@ -4,6 +4,7 @@
 import { useMemo, useRef, useState } from "preact/hooks"
 import { duration, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import type { RequestRecord } from "../../state/requests.ts"
 import { useTexts } from "../../state/texts.ts"
 import { moment } from "./moment.ts"
@@ -103,7 +104,7 @@ const Spans = ({ bins, lane, rates, record, ...leading }: Leading & {
         {lane.place === undefined ? "" : <span class="place">{lane.place + 1}</span>}
         <span class="who">{who}</span>
         <span class={`badge ${outcome.tone}`} title={outcome.text}>
-          <span aria-hidden="true">{outcome.sign}</span>
+          <Sign of={outcome.sign} />
           <span class="sr-only">{outcome.text}</span>
         </span>
       </span>

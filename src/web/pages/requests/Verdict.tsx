@@ -3,6 +3,7 @@
  */
 import { Badge } from "../../parts/Badge.tsx"
 import { duration } from "../../parts/format.ts"
+import { Sign } from "../../parts/Icon.tsx"
 import { helpAddress } from "../../state/help.ts"
 import { clockAtom } from "../../state/live.ts"
 import { useAtom } from "../../state/registry.ts"
@@ -110,7 +111,9 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
   return (
     <section class={`card verdict ${tone}`} aria-label={t.whatHappened}>
       <p class="sentence">
-        <span class={`badge ${tone}`} aria-hidden="true">{signs[tone]}</span>
+        <span class={`badge ${tone}`}>
+          <Sign of={signs[tone]} />
+        </span>
         <strong>
           <Sentence kind={kind} record={record} />
         </strong>
