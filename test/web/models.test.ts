@@ -89,7 +89,7 @@ describe("the models at the console", () => {
     await dialog("Price of vendor-dated gpu/dated").waitFor()
     const rows = dialog("Price of vendor-dated gpu/dated").getByRole("row")
     assert.deepStrictEqual(await rows.nth(1).locator("th, td").allTextContents(), [
-      "from the beginning● counts now",
+      "from the beginning counts now",
       "1",
       "–",
       "2",

@@ -57,6 +57,10 @@ const Capture = () => {
   )
 }
 
+/** The beginning of a text, on two lines. */
+const Preview = ({ text }: { readonly text: string }) =>
+  text === "" ? <>–</> : <span class="two-lines" title={text}>{text}</span>
+
 /** Whether a reply was one: the HTTP status of its last round. */
 const Status = ({ status }: { readonly status: number }) =>
   status === 0
@@ -97,7 +101,7 @@ const Captured = () => {
               columns={[
                 { name: t.asked, rank: 1, class: "text" },
                 { name: t.answered, rank: 2, class: "text" },
-                { name: t.time, rank: 2, width: "9rem", class: "nowrap" },
+                { name: t.time, rank: 2, width: "10.5rem", class: "nowrap" },
                 { name: t.status, rank: 2, width: "6rem" },
                 { name: t.model, rank: 3, width: "12rem" },
                 { name: t.rounds, rank: 3, width: "5rem", number: true },
@@ -181,7 +185,7 @@ const Saved = () => {
             busy={waiting}
             columns={[
               { name: t.sample, rank: 1, class: "text" },
-              { name: t.created, rank: 2, width: "9rem", class: "nowrap" },
+              { name: t.created, rank: 2, width: "10.5rem", class: "nowrap" },
               { name: t.status, rank: 2, width: "6rem" },
               { name: t.model, rank: 2, width: "12rem" },
               { name: t.rounds, rank: 3, width: "5rem", number: true },

@@ -57,9 +57,10 @@ export const useWholeTexts = (): void =>
       box.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`
       box.style.top = `${bottom + height + 8 > innerHeight ? top - height - 8 : bottom + 8}px`
     }
+    let isByKeys = false
     const onFocus = ({ target }: Event) => {
       hide()
-      if (!(target instanceof Element) || !target.matches(":focus-visible")) return
+      if (!isByKeys || !(target instanceof Element) || !target.matches(":focus-visible")) return
       show(target, [...new Set([...titlesOf(target), ...cutTexts(rowOf(target))])])
     }
     const onTouch = ({ pointerType, target }: PointerEvent) => {
@@ -74,7 +75,12 @@ export const useWholeTexts = (): void =>
     document.addEventListener("pointerup", onTouch, { signal })
     document.addEventListener("focusout", hide, { signal })
     document.addEventListener("scroll", hide, { capture: true, signal })
-    document.addEventListener("keydown", ({ key }) => key === "Escape" && hide(), { signal })
+    const onKey = ({ key }: KeyboardEvent) => {
+      isByKeys = true
+      if (key === "Escape") hide()
+    }
+    document.addEventListener("keydown", onKey, { capture: true, signal })
+    document.addEventListener("pointerdown", () => void (isByKeys = false), { capture: true, signal })
     return () => {
       listening.abort()
       box.remove()
