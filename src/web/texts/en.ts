@@ -452,7 +452,6 @@ export const en = {
   backIn: (text: string) => `back in ${text}`,
   accounts: {
     ...words,
-    allAccounts: "All accounts",
     lastTest: "Last test",
     windows: "Quota and budgets",
     search: "Search accounts",
@@ -545,7 +544,6 @@ export const en = {
   upstreams: {
     ...words,
     fields: (path: string) => upstreamFields[path],
-    allUpstreams: "All upstreams",
     budgets: "Budgets",
     proxy: "Proxy",
     add: "Add upstream",
@@ -625,7 +623,6 @@ export const en = {
     fields: (path: string) => priceFields[path],
     lead: "Names that clients may use. Prices are of a million tokens; a missing one counts as 0.",
     prices: { input: "In", cached_input: "Cached", output: "Out" },
-    allModels: "All models",
     kind: "Kind",
     everyKind: "All",
     kinds: { model: "Model", route: "Route", alias: "Alias", family: "Family" },
@@ -814,7 +811,6 @@ export const en = {
     states: { active: "Active", disabled: "Disabled", expired: "Expired" },
     all: "All",
     search: "Search keys",
-    allKeys: "All keys",
     moreLimits: (n: number) => count(n, "more limit", "more limits"),
     modelsOf: "Models",
     noneFound: "No key matches.",

@@ -1013,7 +1013,6 @@ export const zh: AllTexts = {
   backIn: (text) => `${text} 后恢复`,
   accounts: {
     ...words,
-    allAccounts: "全部账号",
     lastTest: "上次测试",
     windows: "配额与预算",
     search: "搜索账号",
@@ -1093,7 +1092,6 @@ export const zh: AllTexts = {
   upstreams: {
     ...words,
     fields: (path) => upstreamFields[path],
-    allUpstreams: "全部上游",
     budgets: "预算",
     proxy: "代理",
     add: "添加上游",
@@ -1167,7 +1165,6 @@ export const zh: AllTexts = {
     fields: (path) => priceFields[path],
     lead: "客户端可用的每个名称。价格按百万 Token 计；缺少的价格按 0 计算。",
     prices: { input: "输入", cached_input: "缓存", output: "输出" },
-    allModels: "全部模型",
     kind: "类型",
     everyKind: "全部",
     kinds: { model: "模型", route: "路由", alias: "别名", family: "系列" },
@@ -1352,7 +1349,6 @@ export const zh: AllTexts = {
     states: { active: "有效", disabled: "已停用", expired: "已过期" },
     all: "全部",
     search: "搜索密钥",
-    allKeys: "全部密钥",
     moreLimits: (n) => `另有 ${n} 个限额`,
     modelsOf: "模型",
     noneFound: "没有匹配的密钥。",

@@ -326,3 +326,12 @@ export const startWorld = async (): Promise<World> => {
     }
   }
 }
+
+/** Starts a gateway whose first request is still to come. */
+export const startFresh = async (): Promise<Pick<World, "url" | "shown" | "stop">> => {
+  const clock = makeMovedClock({ still: true, wall: now })
+  const { stop, url } = await startGateway({ keys: [keys[0]!.key] }, { clock })
+  const shown = (text: string) =>
+    text.replaceAll(new URL(url).host, shownHost).replaceAll(`"node":"${hostname()}"`, `"node":"gateway-1"`)
+  return { url, shown, stop }
+}
