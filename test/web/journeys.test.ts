@@ -2,6 +2,7 @@
  * Journeys at the console, from end to end, in Chromium.
  */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import { keyPreview } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"

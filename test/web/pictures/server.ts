@@ -66,7 +66,9 @@ export type Behind = Pick<World, "url" | "shown">
 /** Asks the gateway. */
 const ask = async (world: Behind, request: IncomingMessage, path: string): Promise<Response> => {
   const { method = "GET" } = request
-  const headers = { authorization: `Bearer ${adminKey}` }
+  // Callers have keys of their own.
+  const authorization = path.startsWith("/v1/") ? request.headers.authorization ?? "" : `Bearer ${adminKey}`
+  const headers = { authorization }
   return method === "GET" ? fetch(world.url + path, { headers }) : fetch(world.url + path, {
     method,
     headers: { ...headers, "content-type": "application/json" },

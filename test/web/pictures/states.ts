@@ -55,7 +55,7 @@ const text = (of: string) => (page: Page) => page.getByText(of).first().waitFor(
 const skeleton = (page: Page) => page.locator(".skeleton > [aria-hidden]").first().waitFor()
 
 /** One of the first page, which begins with those that need attention. */
-const anAccount = `hosted/${addresses[15]!}`
+const anAccount = `hosted/${addresses[57]!}`
 const aKey = keys[0]!
 const nothing = new URLSearchParams()
 
@@ -367,10 +367,11 @@ export const states: ReadonlyArray<State> = [
     route: "playground",
     replies: { "/v1/chat/completions": said("The capital of Norway is Oslo, at the northern end of the Oslofjord.") },
     open: inTurn(
+      // What is measured differs on each run.
+      (page) => page.evaluate("performance.now = () => 1_000"),
       (page) => page.getByRole("textbox", { name: "Message", exact: true }).fill("What is the capital of Norway?"),
       press("Send"),
-      text("northern end of the Oslofjord"),
-      text("Ready")
+      text("northern end of the Oslofjord")
     ),
     narrow: true
   },
