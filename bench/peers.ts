@@ -126,7 +126,8 @@ export const peers: ReadonlyArray<Peer> = [
   {
     name: "smg",
     package: "smg",
-    runs: "with its defaults, in front of an OpenAI-compatible server. It is written in Rust, and keeps no records and no usage",
+    runs:
+      "with its defaults, in front of an OpenAI-compatible server. It is written in Rust, and keeps no records and no usage",
     prepare: ({ base, folder, port }) => ({
       command: path.join(folder, "bin/smg"),
       args: [
