@@ -70,7 +70,7 @@ export const entraTokens = (settings: Settings): TokenMaker => {
     kind,
     identity: () => identity,
     isOfNode: false,
-    isBearer: true,
+    sends: "bearer",
     issue: Effect.tap(issued, ({ token }) =>
       Effect.sync(() => {
         identity = objectIdIn(token) ?? identity

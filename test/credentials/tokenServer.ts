@@ -7,6 +7,7 @@ import { createPublicKey, generateKeyPairSync } from "node:crypto"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
+import { type KnownKey, refusalOf } from "../../src/testing/clouds/signature.ts"
 
 export const { privateKey, publicKey } = generateKeyPairSync("rsa", {
   modulusLength: 2048,
@@ -14,7 +15,16 @@ export const { privateKey, publicKey } = generateKeyPairSync("rsa", {
   privateKeyEncoding: { type: "pkcs8", format: "pem" }
 })
 
-export const secrets = { client: "canary-of-a-client", refresh: "canary-of-a-refresh", subject: "canary.of.a.subject" }
+export const secrets = {
+  client: "canary-of-a-client",
+  refresh: "canary-of-a-refresh",
+  subject: "canary.of.a.subject",
+  key: "CANARYOFAKEY",
+  signing: "canary/of+a+signing+key"
+}
+
+/** The role that the token service lets be assumed. */
+export const role = "arn:aws:iam::123456789012:role/gateway"
 
 type Answer = readonly [status: number, body: unknown]
 
@@ -24,6 +34,8 @@ export interface TokenServer {
   readonly url: string
   /** How far its clock is ahead of this computer's, in milliseconds. */
   skew: number
+  /** The access keys of AWS that it knows; those of roles are added as they are assumed. */
+  readonly keys: Map<string, KnownKey>
   /** Paths and forms of all requests, the oldest first. */
   readonly seen: Array<
     { readonly path: string; readonly form: URLSearchParams; readonly headers: IncomingMessage["headers"] }
@@ -61,11 +73,75 @@ export const startTokenServer = async (): Promise<TokenServer> => {
     }
   }
 
+  const sts = (path: string, body: string, form: URLSearchParams, headers: IncomingMessage["headers"]): Answer => {
+    const xml = (status: number, code: string, message: string): Answer => [
+      status,
+      `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>${code}</Code>` +
+      `<Message>${message}</Message></Error></ErrorResponse>`
+    ]
+    const action = form.get("Action")
+    if (action === "AssumeRoleWithWebIdentity") {
+      if (form.get("WebIdentityToken") !== secrets.subject) {
+        return xml(400, "InvalidIdentityToken", "Couldn't retrieve verification key from your identity provider")
+      }
+    } else {
+      const refusal = refusalOf({ method: "POST", path, headers, bytes: Buffer.from(body) }, {
+        service: "sts",
+        region: "eu-central-1",
+        keys: server.keys,
+        now: now().getTime()
+      })
+      if (refusal !== undefined) {
+        return xml(403, refusal.code === "InvalidSignatureException" ? "SignatureDoesNotMatch" : refusal.code, "no")
+      }
+    }
+    if (form.get("RoleArn") !== role || (form.get("ExternalId") ?? "ours") !== "ours") {
+      return xml(403, "AccessDenied", `User is not authorized to perform: sts:${action}`)
+    }
+    const id = `ASIA${++issued}`
+    const session = `session-token-${issued}`
+    server.keys.set(id, { secret: `secret-${issued}`, session, isExpired: false })
+    return [
+      200,
+      `<${action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><${action}Result><Credentials>` +
+      `<AccessKeyId>${id}</AccessKeyId><SecretAccessKey>secret-${issued}</SecretAccessKey>` +
+      `<SessionToken>${session}</SessionToken>` +
+      `<Expiration>${new Date(now().getTime() + 3_600_000).toISOString()}</Expiration></Credentials>` +
+      `<AssumedRoleUser><Arn>arn:aws:sts::123456789012:assumed-role/gateway/${form.get("RoleSessionName")}</Arn>` +
+      `</AssumedRoleUser></${action}Result></${action}Response>`
+    ]
+  }
+
+  /** The keys of a container's or a machine's role, as metadata servers write them. */
+  const roleKeys = (): Answer => {
+    const id = `ASIA${++issued}`
+    server.keys.set(id, { secret: `secret-${issued}`, session: `session-token-${issued}`, isExpired: false })
+    return [200, {
+      Code: "Success",
+      AccessKeyId: id,
+      SecretAccessKey: `secret-${issued}`,
+      Token: `session-token-${issued}`,
+      Expiration: new Date(now().getTime() + 21_600_000).toISOString()
+    }]
+  }
+
   const answer = (
     path: string,
     form: URLSearchParams,
-    headers: IncomingMessage["headers"]
+    headers: IncomingMessage["headers"],
+    method: string,
+    body: string
   ): Answer | Promise<Answer> => {
+    if (form.has("RoleArn")) return sts(path, body, form, headers)
+    const ofMachine = "/latest/meta-data/iam/security-credentials/"
+    if (path === "/latest/api/token" && method === "PUT") {
+      return headers["x-aws-ec2-metadata-token-ttl-seconds"] === undefined ? [400, ""] : [200, "machine-token"]
+    }
+    if (path.startsWith(ofMachine)) {
+      if (headers["x-aws-ec2-metadata-token"] !== "machine-token") return [401, ""]
+      return path === ofMachine ? [200, "gateway-role\n"] : path === `${ofMachine}gateway-role` ? roleKeys() : [404, ""]
+    }
+    if (path === "/container/keys") return headers.authorization === secrets.client ? roleKeys() : [403, "{}"]
     const { pathname, searchParams } = new URL(path, "http://server")
     switch (`${pathname} ${form.get("grant_type") ?? ""}`) {
       case "/google urn:ietf:params:oauth:grant-type:jwt-bearer":
@@ -118,7 +194,7 @@ export const startTokenServer = async (): Promise<TokenServer> => {
       const form = new URLSearchParams(body)
       const path = request.url ?? ""
       server.seen.push({ path, form, headers: request.headers })
-      const [status, reply] = await answer(path, form, request.headers)
+      const [status, reply] = await answer(path, form, request.headers, request.method ?? "", body)
       response.sendDate = false
       response.writeHead(status, { date: now().toUTCString(), "content-type": "application/json" })
         .end(typeof reply === "string" ? reply : JSON.stringify(reply))
@@ -128,6 +204,7 @@ export const startTokenServer = async (): Promise<TokenServer> => {
   const server: TokenServer = {
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
     skew: 0,
+    keys: new Map([[secrets.key, { secret: secrets.signing, session: undefined, isExpired: false }]]),
     seen: [],
     stop: () => new Promise((resolve) => void http.close(() => resolve()))
   }
