@@ -85,6 +85,9 @@ export const credentialKinds = {
     federated_file: Schema.optionalKey(
       described(filledText, "File with a token that stands for the client, in place of a secret.")
     ),
+    certificate_file: Schema.optionalKey(
+      described(filledText, "PEM file with the client's certificate and its private key, in place of a secret.")
+    ),
     scope: Schema.optionalKey(
       described(filledText, "Scope of the token. Unset: `https://cognitiveservices.azure.com/.default`.")
     ),
@@ -92,15 +95,15 @@ export const credentialKinds = {
       described(serverOnly, "Address of the token server. Unset: `https://login.microsoftonline.com`.")
     )
   }).check(
-    Schema.makeFilter(({ client, federated_file, secret, tenant }) =>
-      tenant === undefined
-        ? secret === undefined && federated_file === undefined
-          ? undefined
-          : "must have a tenant beside secret or federated_file"
-        : client === undefined || (secret === undefined) === (federated_file === undefined)
-        ? "must have a client and either secret or federated_file beside tenant"
+    Schema.makeFilter(({ certificate_file, client, federated_file, secret, tenant }) => {
+      const proofs = [secret, certificate_file, federated_file].filter((each) => each !== undefined).length
+      if (tenant === undefined) {
+        return proofs === 0 ? undefined : "must have a tenant beside secret, certificate_file or federated_file"
+      }
+      return client === undefined || proofs !== 1
+        ? "must have a client and one of secret, certificate_file and federated_file beside tenant"
         : undefined
-    )
+    })
   ),
   aws: group({
     from: Schema.Literal("aws"),

@@ -37,12 +37,15 @@ describe("the credential of an account", () => {
     [{ ...command, run: ["***"] }, "run[0] must be written with its secret"],
     [{ ...entra, secret: "***" }, "secret must be written with its secret"],
     [{ ...entra, secret: "${ABSENT}" }, "secret refers to the environment variable ABSENT, which is not set"],
-    [{ from: "entra", secret: "canary" }, "must have a tenant beside secret or federated_file"],
+    [{ from: "entra", secret: "canary" }, "must have a tenant beside secret, certificate_file or federated_file"],
     [
       { from: "entra", tenant: "t", client: "c" },
-      "must have a client and either secret or federated_file beside tenant"
+      "must have a client and one of secret, certificate_file and federated_file beside tenant"
     ],
-    [{ ...entra, federated_file: "/f" }, "must have a client and either secret or federated_file beside tenant"],
+    [
+      { ...entra, federated_file: "/f" },
+      "must have a client and one of secret, certificate_file and federated_file beside tenant"
+    ],
     [{ ...entra, authority: "http://login.example" }, "authority must be an https address without a path"],
     [{ from: "aws", key: "canary" }, "must have key and secret together"],
     [{ from: "aws", key: "***", secret: "s" }, "key must be written with its secret"],

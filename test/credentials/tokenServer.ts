@@ -3,17 +3,21 @@
  * ones in the vendor's words, and may have a wrong clock.
  */
 import { jwtVerify } from "jose"
-import { createPublicKey, generateKeyPairSync } from "node:crypto"
+import { createPublicKey, generateKeyPairSync, X509Certificate } from "node:crypto"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
 import { type KnownKey, refusalOf } from "../../src/testing/clouds/signature.ts"
+import { rsaCertificate } from "../support/certificates.ts"
 
 export const { privateKey, publicKey } = generateKeyPairSync("rsa", {
   modulusLength: 2048,
   publicKeyEncoding: { type: "spki", format: "pem" },
   privateKeyEncoding: { type: "pkcs8", format: "pem" }
 })
+
+/** The certificate of the client, and its key. */
+export const certificate = rsaCertificate()
 
 export const secrets = {
   client: "canary-of-a-client",
@@ -73,6 +77,25 @@ export const startTokenServer = async (): Promise<TokenServer> => {
     }
   }
 
+  /** Whether an assertion is of the client, for this server, by its certificate. */
+  const isCertified = async (assertion: string): Promise<boolean> => {
+    const { fingerprint, publicKey } = new X509Certificate(certificate.cert)
+    const url = `${server.url}/tenant-1/oauth2/v2.0/token`
+    try {
+      const { payload, protectedHeader } = await jwtVerify(assertion, publicKey, {
+        audience: url,
+        issuer: "client-1",
+        subject: "client-1",
+        algorithms: ["RS256"],
+        currentDate: now()
+      })
+      const x5t = Buffer.from(fingerprint.replaceAll(":", ""), "hex").toString("base64url")
+      return protectedHeader.x5t === x5t && typeof payload.jti === "string"
+    } catch {
+      return false
+    }
+  }
+
   const sts = (path: string, body: string, form: URLSearchParams, headers: IncomingMessage["headers"]): Answer => {
     const xml = (status: number, code: string, message: string): Answer => [
       status,
@@ -125,13 +148,13 @@ export const startTokenServer = async (): Promise<TokenServer> => {
     }]
   }
 
-  const answer = (
+  const answer = async (
     path: string,
     form: URLSearchParams,
     headers: IncomingMessage["headers"],
     method: string,
     body: string
-  ): Answer | Promise<Answer> => {
+  ): Promise<Answer> => {
     if (form.has("RoleArn")) return sts(path, body, form, headers)
     const ofMachine = "/latest/meta-data/iam/security-credentials/"
     if (path === "/latest/api/token" && method === "PUT") {
@@ -169,8 +192,9 @@ export const startTokenServer = async (): Promise<TokenServer> => {
         return [200, "machine@project.iam.gserviceaccount.com"]
       case "/tenant-1/oauth2/v2.0/token client_credentials": {
         const isProven = form.get("client_secret") === secrets.client ||
-          (form.get("client_assertion") === secrets.subject &&
-            form.get("client_assertion_type")?.endsWith("jwt-bearer"))
+          (form.get("client_assertion_type")?.endsWith("jwt-bearer") === true && (
+            form.get("client_assertion") === secrets.subject || await isCertified(form.get("client_assertion") ?? "")
+          ))
         if (form.get("scope") !== "https://cognitiveservices.azure.com/.default") {
           return refused("invalid_scope", "AADSTS70011")
         }
