@@ -1,5 +1,5 @@
 /**
- * Spans of exchanges, and the trace context in their requests if the configuration allows it.
+ * Spans of exchanges, the trace context in their requests if the configuration allows it, and their signatures.
  *
  * A span has the method, the server, the path and the status; it has no query, header or body.
  */
@@ -46,14 +46,23 @@ const spanned = (start: Start, request: ExchangeRequest, options: ExchangeOption
     )
   )
 
-/** Starts exchanges with spans if tracing is enabled, and with the trace context if `propagate` returns true. */
+/**
+ * Starts exchanges with spans if tracing is enabled, with the trace context if `propagate` returns true, and with the signature of what leaves.
+ */
 export const traced = (propagate: () => boolean, start: Start): Exchanges["Service"]["start"] => (request, options) =>
   Effect.withFiber((fiber) => {
     const parent = propagate() ? propagated(Context.getOrUndefined(fiber.context, Tracer.ParentSpan)) : undefined
-    const sent = parent === undefined
+    const whole = parent === undefined
       ? request
       : { ...request, headers: { ...request.headers, traceparent: traceparent(parent) } }
-    return fiber.getRef(References.TracerEnabled)
-      ? spanned(start, sent, options)
-      : Effect.succeed(start(sent, options))
+    const begin = (sent: ExchangeRequest) =>
+      fiber.getRef(References.TracerEnabled)
+        ? spanned(start, sent, options)
+        : Effect.succeed(start(sent, options))
+    return whole.sign === undefined
+      ? begin(whole)
+      : Effect.flatMap(
+        whole.sign(whole),
+        (signature) => begin({ ...whole, headers: { ...whole.headers, ...signature } })
+      )
   })
