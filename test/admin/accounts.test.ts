@@ -204,7 +204,10 @@ describe("accounts in the admin API", () => {
     const nothing = await call("PATCH", one, { body: {} })
     assert.deepStrictEqual(
       [nothing.status, nothing.detail],
-      [400, "At least one of disabled, note, password, token, proxy, organization, priority, weight, budgets is required"]
+      [
+        400,
+        "At least one of disabled, note, password, token, proxy, organization, priority, weight, budgets is required"
+      ]
     )
     assert.strictEqual((await call("PATCH", "/admin/accounts/nobody", { body: { note: "x" } })).status, 404)
     assert.strictEqual((await call("PATCH", one, { body: { note: "x".repeat(200) } })).status, 200)

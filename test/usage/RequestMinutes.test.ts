@@ -117,11 +117,14 @@ describe("the minutes of requests", () => {
           Array.from({ length: 60 }, (_, i) => (Math.floor(now / minute) - 59 + i) * minute)
         )
         // The hour before is one sum.
-        const spans = [...minutes.map((shown) => [shown, shown.at, shown.at + minute] as const), [
-          before,
-          minutes[0]!.at - 60 * minute,
-          minutes[0]!.at
-        ] as const]
+        const spans = [
+          ...minutes.map((shown) => [shown, shown.at, shown.at + minute] as const),
+          [
+            before,
+            minutes[0]!.at - 60 * minute,
+            minutes[0]!.at
+          ] as const
+        ]
         for (const [shown, from, to] of spans) {
           const its = requests.filter(({ at }) => at >= from && at < to)
           const ended = (outcome: string) => its.filter((each) => each.outcome === outcome).length

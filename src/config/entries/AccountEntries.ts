@@ -13,7 +13,15 @@ import { ConfigStore, type Saved, type UpdateError, type UpdateOptions } from ".
 import type { GatewayConfig } from "../GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "../json.ts"
 import { accountsOf } from "../rawConfig.ts"
-import { accountIn, type AccountMarks, markAccount, markNames, type NewAccount, newAccount, withSecrets } from "./accountEdits.ts"
+import {
+  accountIn,
+  type AccountMarks,
+  markAccount,
+  markNames,
+  type NewAccount,
+  newAccount,
+  withSecrets
+} from "./accountEdits.ts"
 
 const alreadyExists = invalidRequest("The account already exists")
 

@@ -116,7 +116,10 @@ export const withSecrets = (
   const field = password === undefined ? "token" : "password"
   if (entry["credential"] !== undefined) return refuse(`${field} must be absent: the account has a credential`, field)
   if (password === "") return refuse("password must not be empty", "password")
-  if (password !== undefined && given(textIn(entry, "email")) === undefined && given(textIn(entry, "mobile")) === undefined) {
+  if (
+    password !== undefined && given(textIn(entry, "email")) === undefined &&
+    given(textIn(entry, "mobile")) === undefined
+  ) {
     return refuse("password must be absent: the account has neither email nor mobile", "password")
   }
   const next = given(token)

@@ -251,6 +251,10 @@ const reasons: Readonly<Record<string, string>> = {
   "the upstream limits its rate": "上游限制其速率",
   "it runs as many completions as it may": "已达到其并发上限",
   "the upstream refuses its login": "上游拒绝其登录",
+  "there is no such host": "没有该主机",
+  "the connection was refused": "连接被拒绝",
+  "the connection failed": "连接失败",
+  "it is silent": "没有应答",
   "the upstream has suspended it": "上游已将其封停"
 }
 
@@ -490,6 +494,7 @@ export const zh: Texts = {
     previous: "上一页",
     next: "下一页",
     changes: (n) => `${separated(n)} 项变化`,
+    since: (time) => `自 ${time}`,
     shown: (from, to, of) => `${from}–${to}，共 ${of}`
   },
   failures: {
@@ -517,7 +522,25 @@ export const zh: Texts = {
     refusedInHour: (n) => `${separated(n)} 个被拒绝`,
     firstEvent: "首个事件",
     firstEvents: "首个事件 p50 · p95",
-    onLogScale: "p95，对数刻度",
+    ofP95: "p95",
+    figures: "最近一小时的数字",
+    toHourBefore: "与前一小时相比",
+    points: (difference) => `${difference} 个百分点`,
+    stateOfAll: "网关状态",
+    allWell: (ready, all) =>
+      all === 0 ? "一切正常。" : `一切正常：${separated(all)} 个账号中 ${separated(ready)} 个可用。`,
+    needsYou: (n) => `${separated(n)} 项需要处理：`,
+    needs: {
+      upstream: (name, isAway) => `${name} ${isAway ? "无应答" : "需要查看"}`,
+      upstreams: (n) => `${separated(n)} 个上游需要查看`,
+      out: (n) => `${separated(n)} 个账号已移出轮换`,
+      failed: (n) => `${separated(n)} 个账号上次测试失败`,
+      cooling: (n) => `${separated(n)} 个账号冷却中`,
+      keys: (n) => `${separated(n)} 个密钥接近限额`,
+      errors: (n) => `${separated(n)} 种错误`,
+      warnings: (n) => `${separated(n)} 项设置有警告`
+    },
+    listed: (parts) => `${parts.join("，")}。`,
     costToday: "今日费用",
     tokensToday: "今日 Token",
     today: "今日使用最多",
@@ -542,10 +565,12 @@ export const zh: Texts = {
     accountCount: (n) => `${n} 个账号`,
     which: "具体账号",
     first: "最早",
-    hoursOf: (name) => `${name} 每小时的请求`,
+    hourOf: (name) => `${name} 最近一小时的尝试`,
+    stepOf: (ago, attempts, failed) =>
+      `${ago} 至 ${ago - 5} 分钟前：${separated(attempts)} 次尝试，${separated(failed)} 次失败`,
+    ofHour: "最近一小时",
     tryRate: "每分钟尝试",
     p95Name: "首个事件 p95",
-    day: "最近 24 小时",
     waits: "等待中",
     warning: "警告",
     atLimit: "已达限额",
@@ -564,6 +589,7 @@ export const zh: Texts = {
     slotsOf: (used, of) => `槽位 ${separated(used)} / ${separated(of)}`,
     runningNow: (n) => `${separated(n)} 个请求进行中`,
     cellHint: "每格为一个账号，按使用中的槽位填充。",
+    idle: (n) => `${separated(n)} 个空闲`,
     noAccounts: "还没有账号，网关无法回答任何请求。",
     addAccounts: "添加账号",
     queue: "队列",
@@ -1088,7 +1114,14 @@ export const zh: Texts = {
     disable: "停用",
     save: "保存",
     saveAnyway: "仍然保存",
-    states: { ready: "可用", cooled: "冷却中", disabled: "已停用", noAccount: "没有可用账号", found: "需要检查" },
+    states: {
+      ready: "可用",
+      cooled: "冷却中",
+      disabled: "已停用",
+      noAccount: "没有可用账号",
+      away: "无应答",
+      found: "缺少模型"
+    },
     drivers: (name) => (driverNames as Readonly<Record<string, string>>)[name] ?? name,
     modelCount: (n) => `${n} 个模型`,
     through: (proxy) => `经由代理 ${proxy}`,

@@ -84,6 +84,7 @@ const accountOf = (identifier: string, index: number) => {
     last_test: tested
       ? { success: false, message: "the session could not be created: HTTP 502 with HTML", at: now - 900_000 }
       : { success: true, message: "the account answered", at: now - 900_000 },
+    health_since: broken ? now - 3_600_000 * 5 : cooling ? now - 40_000 : null,
     quota: [],
     budgets: []
   }
@@ -451,6 +452,17 @@ export const minutes = {
       cost: `0.${String(100 + random(400))}`
     }
   }),
+  before: {
+    requests: 1_764,
+    ok: 1_662,
+    failed: 61,
+    refused: 20,
+    left: 41,
+    first_event_p50_ms: 366,
+    first_event_p95_ms: 1_120,
+    tokens: 640_000,
+    cost: "14.2"
+  },
   first_event_p50_ms: 372,
   first_event_p95_ms: 1_310,
   answered: [],
@@ -613,6 +625,37 @@ export const usage = (query: URLSearchParams) => {
     store: { kind: "sqlite", persistent: true, detail: null }
   }
 }
+
+type Account = (typeof accounts)[number]
+
+const causeStates = ["out", "failed", "cooling"] as const
+
+const causeStateOf = ({ disabled, health, test_status }: Account) =>
+  disabled
+    ? undefined
+    : health !== "ready"
+    ? causeStates.find((each) => each === health)
+    : test_status === "failed"
+    ? "failed" as const
+    : undefined
+
+/** Why accounts need attention, as the gateway counts it. */
+export const causesOf = (all: ReadonlyArray<Account>) =>
+  causeStates.flatMap((state) =>
+    [...Map.groupBy(all.filter((each) => causeStateOf(each) === state), ({ health_reason }) => health_reason)]
+      .map(([reason, of]) => ({
+        state,
+        reason,
+        accounts: of.length,
+        names: of.slice(0, 20).map(accountName),
+        recovery_seconds: of.map(({ recovery_seconds }) =>
+          recovery_seconds
+        ).filter((each) => each !== null).sort((a, b) => a - b)[0] ?? null,
+        since: of.map(({ health_since }) => health_since).filter((each) => each !== null).sort((a, b) => a - b)[0] ??
+          null
+      }))
+      .sort((a, b) => b.accounts - a.accounts)
+  )
 
 const inState = (state: string): number =>
   accounts.filter(({ disabled, health }) => health === state && !disabled).length

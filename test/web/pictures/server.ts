@@ -72,7 +72,11 @@ export const fixedReply = (name: string, query: URLSearchParams): object | undef
         name: null
       }
     case "/admin/accounts":
-      return list(data.accounts, query, query.get("sort") === "state" ? { counts: data.counts } : {})
+      return list(
+        data.accounts,
+        query,
+        query.get("sort") === "state" ? { counts: data.counts, causes: data.causesOf(data.accounts) } : {}
+      )
     case "/admin/keys":
       return list(data.keys, query, { store })
     case "/admin/queue/status":
@@ -135,7 +139,15 @@ const send = (response: ServerResponse, type: string, body: string | Buffer, cac
 const withFixedFindings = (body: string): string => {
   const found = JSON.parse(body) as { readonly upstreams: ReadonlyArray<{ readonly name: string }> }
   const findings = ["upstream hosted does not answer: there is no such host"]
-  const upstreams = found.upstreams.map((each) => ({ ...each, findings: each.name === "hosted" ? findings : [] }))
+  const away = { reason: "there is no such host", since: data.now - 1_830_000 }
+  const last_hour = Array.from(
+    { length: 12 },
+    (_, step) => ({ requests: 40 + (step * 37) % 60, errors: step > 5 ? 30 : 2 })
+  )
+  const upstreams = found.upstreams.map((each) => ({
+    ...each,
+    ...each.name === "hosted" ? { findings, away, last_hour } : { findings: [], away: null }
+  }))
   return JSON.stringify({ ...found, upstreams })
 }
 

@@ -2,7 +2,7 @@
  * What pages show beside their usual look: dialogs, drawers, menus, empty lists, lists that load or fail, old figures, many rows.
  */
 import type { Page } from "playwright-core"
-import { accountNames, accounts, facets, histogram, keys, now, pool, requestPage, requests } from "./data.ts"
+import { accountNames, accounts, causesOf, facets, histogram, keys, now, pool, requestPage, requests } from "./data.ts"
 import { list, type OwnReply } from "./server.ts"
 
 export interface State {
@@ -203,7 +203,14 @@ export const states: ReadonlyArray<State> = [
   {
     name: "overview-300",
     route: "overview",
-    replies: { "/admin/accounts": list(manyAccounts, nothing), "/admin/events": manyOfPool }
+    replies: {
+      "/admin/accounts": list(manyAccounts.slice(0, 100), nothing, {
+        total: 300,
+        counts: { all: 300, ready: 260, cooling: 17, out: 18, disabled: 5, failed: 11 },
+        causes: causesOf(manyAccounts)
+      }),
+      "/admin/events": manyOfPool
+    }
   },
   {
     name: "accounts-empty",

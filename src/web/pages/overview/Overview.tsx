@@ -1,5 +1,5 @@
 /**
- * Overview: whether the gateway is well. The last hour, and everything else below it.
+ * Overview: whether the gateway is well.
  */
 import { Heading } from "../../parts/Heading.tsx"
 import { Lazy } from "../../parts/Loaded.tsx"
@@ -9,9 +9,8 @@ import { linkTo } from "../../state/route.ts"
 import { sessionAtom } from "../../state/session.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { FirstRunNotice } from "./FirstRunNotice.tsx"
-import { Minutes } from "./Minutes.tsx"
 
-/** Not needed for the first figures. */
+/** Not needed to sign in, and for any other page. */
 const loadDetails = () => import("./Details.tsx").then((module) => module.Details)
 
 export const Overview = () => {
@@ -27,7 +26,6 @@ export const Overview = () => {
       )}
       <DurabilityNotice />
       <FirstRunNotice />
-      <Minutes />
       <Lazy load={loadDetails} of={undefined} />
     </>
   )

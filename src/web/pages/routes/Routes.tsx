@@ -26,7 +26,7 @@ import {
   useCurrentUpstreams
 } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import { hourAtom } from "../overview/Minutes.tsx"
+import { hourAtom } from "../overview/reads.ts"
 import { answersOf, impliedRoutes, plainRoute, routeNow, targetText } from "./choice.ts"
 import { EditRoute, saveRoute } from "./EditRoute.tsx"
 import { Rehearse } from "./Rehearse.tsx"
