@@ -131,8 +131,17 @@ export const peers: ReadonlyArray<Peer> = [
     prepare: ({ base, folder, port }) => ({
       command: path.join(folder, "bin/smg"),
       args: [
-        ...["launch", "--backend", "openai", "--worker-urls", base.replace(/\/v1$/, "")],
-        ...["--host", "127.0.0.1", "--port", String(port), "--prometheus-port", String(port + 1)]
+        "launch",
+        "--backend",
+        "openai",
+        "--worker-urls",
+        base.replace(/\/v1$/, ""),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        String(port),
+        "--prometheus-port",
+        String(port + 1)
       ]
     })
   }

@@ -18,7 +18,7 @@ const time = (milliseconds: number | null): string => milliseconds === null ? "â
 /** The share of failures that is a warning, and the share that is trouble. */
 const failureSteps = [0.05, 0.2] as const
 
-/** A change to the hour before in a few characters; nothing where there is none to compare. */
+/** A change to the hour before in a few characters; nothing without an hour to compare. */
 const Change = ({ text }: { readonly text: string | undefined }) => {
   const t = useTexts().overview
   return text === undefined ? null : (
@@ -32,7 +32,7 @@ const changeText = (share: number | undefined): string | undefined => share === 
 
 /** The cost of today, or its tokens where there are no prices. */
 const Today = ({ hour }: { readonly hour: Hour }) => {
-  const { overview: t, __x } = useTexts()
+  const { common, overview: t } = useTexts()
   const usage = useToday("key")
   useReread(usage, readTodayEvery)
   const today = useValue(usage)
