@@ -142,6 +142,10 @@ export const filledText = text.check(
   Schema.makeFilter((value) => value.trim() === "" ? "must not be empty" : undefined)
 )
 
+/** The name of a region of a cloud, which is a part of addresses. */
+export const regionForm = /^[a-z][a-z0-9-]{1,31}$/
+export const regionRule = "must be the name of a region, such as eu-central-1"
+
 export const KeyEntry = text.check(
   Schema.makeFilter((key) =>
     key.trim() === ""

@@ -3,6 +3,7 @@
  *
  * It travels as a token, which no configured token can be: those have no line breaks.
  */
+import { keysOfToken, secretsOfKeys } from "./signingKeys.ts"
 
 /** The headers that may have a login, the first one that is sent counts. */
 export const loginHeaders = ["authorization", "x-api-key", "x-goog-api-key"] as const
@@ -23,11 +24,13 @@ export const tokenOfLogin = ({ header, value }: OwnLogin): string => `\n${header
 /** The login that a token is; `undefined` for an account's token. */
 export const loginOfToken = (token: string): OwnLogin | undefined => {
   const [before, header, value] = token.split("\n", 3)
-  return before === "" && header !== undefined && value !== undefined ? { header, value } : undefined
+  return before === "" && header !== undefined && header !== "" && value !== undefined ? { header, value } : undefined
 }
 
-/** The secrets of a token, as the texts that servers may repeat: the login's value, and its token without the scheme. */
+/** The secrets of a token, as the texts that servers may repeat: the login's value, and its token without the scheme; or signing keys. */
 export const secretsOfToken = (token: string): ReadonlyArray<string> => {
+  const keys = keysOfToken(token)
+  if (keys !== undefined) return secretsOfKeys(keys)
   const login = loginOfToken(token)
   if (login === undefined) return [token]
   const bare = login.value.replace(/^bearer\s+/i, "")

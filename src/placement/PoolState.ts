@@ -512,14 +512,20 @@ export class PoolState<A> implements QueuedPool<A> {
     for (const queue of slot.queues) this.#placeQueue(queue)
   }
 
-  /** Lets the waiters be looked at again that nothing has suited: all, or those that an account suits now. */
+  /** Lets the waiters be looked at again that nothing has suited: all, or those that an account suits now; others, when it suits them. */
   #unblock(slot: SlotNode<A> | undefined): void {
     if (this.#blocked.size === 0) return
     for (const queue of this.#blocked.values()) {
       const { purpose } = queue
+      if (slot !== undefined && purpose._tag === "Pinned" && purpose.slot !== slot) continue
       // An account that is avoided serves once no other one does.
       const isChanged = slot === undefined || (purpose._tag === "Any" && purpose.avoid.size > 0)
-      if (isChanged || (purpose._tag !== "Direct" && suitsAt(purpose, slot) === 0)) this.#release(queue)
+      const at = isChanged || purpose._tag === "Direct" ? 0 : suitsAt(purpose, slot)
+      if (at === 0) this.#release(queue)
+      else if (at < queue.entry.key) {
+        this.#blocked.put(queue.entry, at)
+        this.#queue.isDue = true
+      }
     }
   }
 

@@ -692,3 +692,39 @@ export class NaiveDecision {
     else this.#refuseFor(id, why, asked)
   }
 }
+
+const plainAsk: NaiveAsk = {
+  _tag: "Ask",
+  targets: [[0, "a"]],
+  avoid: [],
+  failed: undefined,
+  stay: undefined,
+  pin: undefined,
+  spread: "order",
+  wait: 0,
+  patience: 0,
+  sticky: undefined,
+  prefersTarget: false,
+  tokens: 1
+}
+
+/** A request waits for a busy account, whose budget has too little for it once the account is free: it gets it with the next window. */
+export const fullOnceFree: NaiveCase = {
+  upstreams: [
+    {
+      name: "one",
+      perAccount: 1,
+      queue: 1,
+      accounts: 2,
+      budgets: [],
+      own: [[{ window: "minute", tokens: 7, strict: false }], [{ window: "minute", tokens: 5, strict: false }], []]
+    },
+    { name: "two", perAccount: 1, queue: 0, accounts: 1, budgets: [], own: [[], [], []] }
+  ],
+  steps: [
+    plainAsk,
+    { ...plainAsk, tokens: 6, patience: 100_600 },
+    { _tag: "End", nth: 0, tokens: 2 },
+    { _tag: "Pass", seconds: 60 }
+  ]
+}

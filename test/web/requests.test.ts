@@ -164,6 +164,55 @@ describe("the list of requests", () => {
     assert.strictEqual(await page.getByRole("textbox", { name: "Message" }).inputValue(), "Where is the pelican?")
   })
 
+  it("compares a request with another one: facts, bodies line by line, replies, chosen in the list or by id", async () => {
+    await start("requests?open=missing-1")
+    await drawer().getByRole("link", { name: "Request missing-1" }).waitFor()
+    await table().getByRole("button", { name: "Actions searched", exact: true }).click()
+    await page.getByRole("menuitem", { name: "Compare with missing-1", exact: true }).click()
+    await page.getByRole("heading", { level: 1, name: "Compare two requests" }).waitFor()
+    const facts = page.getByRole("table", { name: "Facts" })
+    const fact = (name: string) =>
+      facts.getByRole("row", { name: new RegExp(`^${name}`) }).getByRole("cell").allTextContents()
+    await facts.getByRole("columnheader", { name: "missing-1" }).waitFor()
+    assert.deepStrictEqual((await fact("Outcome")).map((text) => text.replace(/\s+/g, " ").trim()), [
+      "✕ Failed 400",
+      "✓ OK 200",
+      ""
+    ])
+    assert.deepStrictEqual((await fact("API")).slice(0, 2), ["Chat Completions, whole", "Chat Completions, whole"])
+    const lines = () => page.getByRole("group", { name: "Body", exact: true }).locator("> *").allTextContents()
+    assert.deepStrictEqual(
+      await lines(),
+      [
+        "  {",
+        `-   "model": "no-such-model",`,
+        `+   "model": "upstream-reasoner",`,
+        `    "messages": [`,
+        "      {",
+        `        "role": "user",`,
+        `-       "content": "Hello"`,
+        `+       "content": "Where is the pelican?"`,
+        "      }",
+        "    ]",
+        "  }"
+      ].map((line) => line.replace(/^-/, "−"))
+    )
+    await page.getByRole("group", { name: "Reply" }).locator("ins").waitFor()
+    assert.deepStrictEqual(await findings(page), [])
+    await button("Swap").click()
+    await page.waitForURL(/requests\/searched|with=/)
+    await facts.getByRole("columnheader").nth(1).getByText("searched").waitFor()
+    await page.getByRole("link", { name: "Request searched" }).click()
+    // What went well is one line.
+    const happened = page.getByRole("region", { name: "What happened" })
+    await happened.getByText(/^Answered in .* by ada@example\.com\. Status 200$/).waitFor()
+    assert.isBelow((await happened.boundingBox())!.height, 30)
+    await button("Compare with…").click()
+    await page.getByRole("dialog").getByRole("textbox", { name: "Request id" }).fill("early-1")
+    await page.getByRole("dialog").getByRole("button", { name: "Compare", exact: true }).click()
+    await facts.getByRole("columnheader", { name: "early-1" }).waitFor()
+  })
+
   it("is walked through by J and K; Enter opens the drawer, and then the page", async () => {
     await start()
     await page.keyboard.press("j")

@@ -190,7 +190,8 @@ export const makeServerClient = (
         ...headers
       }, callerHeaders),
       body,
-      connection: undefined
+      connection: undefined,
+      sign: undefined
     }, { phase, limits, budget, isWhole: false })
     yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
     yield* exchange.head
@@ -231,7 +232,8 @@ export const makeServerClient = (
       path: pathOf(path),
       headers: headersWith(token, headers, callerHeaders),
       body,
-      connection: undefined
+      connection: undefined,
+      sign: undefined
     }
     let running: Exchange | undefined
     // Added before the request is sent, so that every end of the scope stops it.

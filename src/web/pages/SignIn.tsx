@@ -9,8 +9,8 @@ import { leaveStart } from "../parts/Heading.tsx"
 import { Mark } from "../parts/Icon.tsx"
 import { Preferences } from "../parts/Preferences.tsx"
 import { base } from "../state/client.ts"
-import { useTexts } from "../state/preferences.ts"
 import { signIn } from "../state/session.ts"
+import { useTexts } from "../state/texts.ts"
 
 /** The field of the key and the button below it. `children` stand above; `class` is the form's. */
 const KeyForm = ({ children, class: kind = "" }: {

@@ -15,10 +15,10 @@ import { numbers, Table } from "../parts/Table.tsx"
 import { act, call, copyText, report } from "../state/actions.ts"
 import type { Reply } from "../state/client.ts"
 import { causeText, failureText } from "../state/failure.ts"
-import { useTexts } from "../state/preferences.ts"
 import { readOf, reload } from "../state/reads.ts"
 import { useValue } from "../state/registry.ts"
 import { useUnsaved } from "../state/route.ts"
+import { useTexts } from "../state/texts.ts"
 import { DurabilityNotice } from "./configuration.tsx"
 
 /** Saves a text as a file of the browser. */

@@ -298,6 +298,7 @@ export const en = {
     previous: "Previous page",
     next: "Next page",
     changes: (n: number) => count(n, "change", "changes"),
+    since: (time: string) => `since ${time}`,
     shown: (from: number, to: number, of: number) => `${from}–${to} of ${of}`,
     unpriced: (n: number) =>
       `${count(n, "request is", "requests are")} not in the cost: no price is configured for the model.`
@@ -329,7 +330,25 @@ export const en = {
     refusedInHour: (n: number) => `${separated(n)} refused`,
     firstEvent: "First event",
     firstEvents: "First event, p50 · p95",
-    onLogScale: "p95 on a log scale",
+    ofP95: "p95",
+    figures: "Figures of the last hour",
+    toHourBefore: "to the hour before",
+    points: (difference: string) => `${difference} points`,
+    stateOfAll: "State of the gateway",
+    allWell: (ready: number, all: number) =>
+      all === 0 ? "All is well." : `All is well: ${separated(ready)} of ${count(all, "account", "accounts")} ready.`,
+    needsYou: (n: number) => `${count(n, "thing needs", "things need")} you:`,
+    needs: {
+      upstream: (name: string, isAway: boolean) => `${name} ${isAway ? "does not answer" : "needs a look"}`,
+      upstreams: (n: number) => `${separated(n)} upstreams need a look`,
+      out: (n: number) => `${count(n, "account is", "accounts are")} out of rotation`,
+      failed: (n: number) => `${count(n, "account", "accounts")} failed the last test`,
+      cooling: (n: number) => `${count(n, "account cools", "accounts cool")} down`,
+      keys: (n: number) => `${count(n, "key is", "keys are")} near a limit`,
+      errors: (n: number) => count(n, "kind of error", "kinds of errors"),
+      warnings: (n: number) => `${count(n, "setting has", "settings have")} a warning`
+    },
+    listed: (parts: ReadonlyArray<string>) => `${parts.join(", ")}.`,
     costToday: "Cost today",
     tokensToday: "Tokens today",
     today: "Most used today",
@@ -369,10 +388,12 @@ export const en = {
     accountCount: (n: number) => count(n, "account", "accounts"),
     which: "Which ones",
     first: "first",
-    hoursOf: (name: string) => `Requests of ${name} in each hour`,
+    hourOf: (name: string) => `Attempts of ${name} in the last hour`,
+    stepOf: (ago: number, attempts: number, failed: number) =>
+      `${ago} to ${ago - 5} min ago: ${count(attempts, "attempt", "attempts")}, ${separated(failed)} failed`,
+    ofHour: "Last hour",
     tryRate: "Attempts/min",
     p95Name: "First, p95",
-    day: "Last 24 hours",
     waits: "Waiting",
     warning: "Warning",
     atLimit: "At its limit",
@@ -392,6 +413,7 @@ export const en = {
     slotsOf: (used: number, of: number) => `${separated(used)} of ${separated(of)} slots`,
     runningNow: (n: number) => `${count(n, "request", "requests")} running`,
     cellHint: "Each cell is one account; the fill shows slots in use.",
+    idle: (n: number) => `${separated(n)} idle`,
     noAccounts: "There are no accounts, so the gateway cannot answer requests.",
     addAccounts: "Add accounts",
     queue: "Queue",
@@ -558,7 +580,8 @@ export const en = {
       cooled: "Cooling down",
       disabled: "Disabled",
       noAccount: "No account ready",
-      found: "Check"
+      away: "Does not answer",
+      found: "Models missing"
     },
     drivers: (name: string) => (driverNames as Readonly<Record<string, string>>)[name] ?? name,
     modelCount: (n: number) => count(n, "model", "models"),

@@ -8,7 +8,7 @@ import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Icon } from "../../parts/Icon.tsx"
 import { roomy, useLayout, useMedia } from "../../parts/layout.ts"
-import { LoadFailure, Skeleton } from "../../parts/Loaded.tsx"
+import { Lazy, LoadFailure, Skeleton } from "../../parts/Loaded.tsx"
 import { type MenuItem, RowMenu } from "../../parts/Menu.tsx"
 import { isHeld } from "../../parts/still.ts"
 import { Row, Table, useOrder } from "../../parts/Table.tsx"
@@ -425,6 +425,14 @@ const List = () => {
   )
 }
 
-/** The list of requests, or request `of`. */
-export const Requests = ({ of }: { readonly of: string | undefined }) =>
-  of === undefined ? <List /> : <RequestView key={of} id={of} />
+const loadCompare = () => import("./Compare.tsx").then((module) => module.Compare)
+
+/** The list of requests, or request `of`, or both it and the one that it is compared with. */
+export const Requests = ({ of }: { readonly of: string | undefined }) => {
+  const { with: other } = useQuery()
+  return of === undefined
+    ? <List />
+    : other === undefined
+    ? <RequestView key={of} id={of} />
+    : <Lazy load={loadCompare} of={of} />
+}
