@@ -544,8 +544,16 @@ describe("the figures of the console", () => {
       upstreams
     )
     for (const name of upstreamNames) {
-      const row = rows.getByRole("img", { name: `Requests of ${name} in each hour` })
-      await showsHours(`hours of ${name}`, row, all.filter((done) => upstreamOf(done) === name))
+      const steps = rows.getByRole("img", { name: `Attempts of ${name} in the last hour` }).locator("title")
+      const tries = recent.flatMap((done) => done.tries).filter(({ upstream }) => upstream === name)
+      await shows(
+        `the hour of ${name}`,
+        async () => {
+          const counts = (await steps.allTextContents()).map((title) => /: (\d+) attempts?, (\d+) failed$/.exec(title)!)
+          return [1, 2].map((place) => String(counts.reduce((sum, count) => sum + Number(count[place]), 0)))
+        },
+        [String(tries.length), String(tries.filter(({ failed }) => failed).length)]
+      )
     }
 
     const most = region("Most used today")
@@ -630,13 +638,13 @@ describe("the figures of the console", () => {
     }
     assert.isAtMost(buckets[0]!.at, recent[0]!.at)
     const failed = recent.filter(isFailed).length
-    const name = new RegExp(`^${recent.length} requests from .*, ${failed} of them failed$`)
+    const name = new RegExp(`^${recent.length} requests from .*, ${failed} of them failed,`)
     await shows(
       "histogram",
       async () =>
         (await page.getByRole("img", { name }).locator("title").allTextContents()).map((title) => {
           const [, counts, p95] = title.split("\n")
-          return p95 === undefined ? counts : [counts, p95.replace("p95 ", "")]
+          return p95?.startsWith("p95 ") === true ? [counts, p95.replace("p95 ", "")] : counts
         }),
       buckets.map(({ at }): Wanted => {
         const own = recent.filter((done) => done.at >= at && done.at < at + bucket_ms)
