@@ -6,14 +6,15 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { answerer, baseAddress, hasApis, hasTools, isServer, protocolNames } from "../contracts/drivers.ts"
-import { contractOfApi } from "../contracts/names.ts"
+import { clouds, contractOfApi, type PlaceField } from "../contracts/names.ts"
+import { type ServerFacts, serverFacts } from "../contracts/vendors.ts"
 import { natives, normalizeModelName } from "../domain/models.ts"
 import { routeFaults } from "../domain/routeFaults.ts"
 import { type RoutedModel, type RoutedUpstream, targetText, upstreamOfTarget } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
 import { defaultUpstream } from "../domain/upstreamNames.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
-import type { ConfiguredModel, RouteConfigEntry, UpstreamConfig } from "./GatewayConfig.ts"
+import type { ConfiguredModel, RouteConfigEntry, UpstreamConfig, VendorServer } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { factsIn } from "./modelFacts.ts"
 import { namesVariable } from "./referenceNames.ts"
@@ -70,13 +71,46 @@ export const addressRule = (address: string): string | undefined => {
   return href === whole ? undefined : normalForm
 }
 
+/** The vendor's server of an upstream at a place of the file. */
+const toServer = (entry: Entry, place: string, faults: Array<Fault>): VendorServer | undefined => {
+  const { driver, project = "", region = "", resource = "", vendor } = entry
+  const said = { region, project, resource }
+  const needs: ReadonlyArray<PlaceField> = vendor === undefined ? [] : clouds[vendor].needs
+  const of = vendor === undefined ? "without a vendor" : `with the vendor ${vendor}`
+  for (const field of Struct.keys(said)) {
+    if (needs.includes(field) && said[field] === "") faults.push(fault(`${place}.${field}`, `is required ${of}`))
+    if (!needs.includes(field) && entry[field] !== undefined) {
+      faults.push(fault(`${place}.${field}`, `must be unset ${of}`))
+    }
+  }
+  if (vendor === undefined) return undefined
+  const drivers: ReadonlyArray<string> = clouds[vendor].drivers
+  if (!drivers.includes(driver)) faults.push(fault(`${place}.driver`, `must be one of ${drivers.join(", ")} ${of}`))
+  return { vendor, place: said }
+}
+
+/** The facts of the server of an upstream; `undefined` for a server that is as its contract says. */
+export const factsOfServer = ({ driver, server }: Pick<UpstreamConfig, "driver" | "server">): ServerFacts | undefined =>
+  server && serverFacts(server.vendor, driver, server.place)
+
 /** The base URL of an upstream at a place of the file, without a trailing slash. */
 const toBaseUrl = (
   group: Entry,
+  facts: ServerFacts | undefined,
   place: string,
   faults: Array<Fault>
 ): string => {
   const written = (group.base_url ?? "").trim()
+  if (facts !== undefined) {
+    const origin = written.replace(/\/+$/, "") || facts.origin
+    const rule = written === "" ? undefined : addressRule(origin) ??
+      (origin === new URL(origin).origin
+        ? undefined
+        : "must have no path and no query beside a vendor, which has its own")
+    if (rule !== undefined) faults.push(fault(`${place}.base_url`, rule))
+    return origin + facts.base
+  }
+  if (group.vendor !== undefined) return written
   // Operators often paste the full endpoint address in place of the base URL.
   const base_url = onPath(written, (path) => baseAddress(group.driver, path))
   const rule = base_url !== ""
@@ -177,7 +211,9 @@ const toUpstream = (
   outside: Outside,
   faults: Array<Fault>
 ): ConfiguredUpstream => {
-  const base_url = toBaseUrl(entry, place, faults)
+  const server = toServer(entry, place, faults)
+  const facts = factsOfServer({ driver: entry.driver, server })
+  const base_url = toBaseUrl(entry, facts, place, faults)
   const isPlain = entry.tls !== undefined && base_url.startsWith("http:")
   if (isPlain) faults.push(fault(`${place}.tls`, "must be unset with an http address"))
   const { connect, first_byte, silence } = entry.timeouts
@@ -185,6 +221,7 @@ const toUpstream = (
     name,
     driver: entry.driver,
     base_url,
+    server,
     models: toModels(entry, place, faults),
     contract: toContract(entry.driver, entry, place, faults),
     compaction: ofApis(entry.driver, entry.compaction, `${place}.compaction`, faults) ?? "auto",
@@ -198,7 +235,7 @@ const toUpstream = (
     timeouts: { connect, first_byte, silence },
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),
     credential: toCredential(entry, `${place}.credential`, faults),
-    credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults),
+    credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults) ?? facts?.keyHeader,
     forward_headers: toForwarded(entry, `${place}.forward_headers`, faults),
     errors: entry.errors,
     choose: entry.choose,

@@ -104,6 +104,31 @@ export type VendorName = Exclude<Protocols[UpstreamProtocol]["family"], undefine
 /** The styles by which clients speak a contract. */
 export type SpokenStyle = Exclude<Protocols[UpstreamProtocol]["style"], undefined>
 
+/** What operators say of a server by which its vendor has an address for it, by the names of the settings. */
+export type PlaceField = "region" | "project" | "resource"
+
+/**
+ * Vendors whose servers are found by what operators say of them: what that is, and the drivers that they have servers of. `vendors.ts` has the
+ * facts of these servers.
+ */
+export const clouds = {
+  bedrock: { needs: ["region"], drivers: ["openai", "responses", "messages"] },
+  "bedrock-runtime": { needs: ["region"], drivers: ["openai", "responses", "messages"] },
+  vertex: { needs: ["region", "project"], drivers: ["generate", "messages"] },
+  azure: { needs: ["resource"], drivers: ["openai", "responses"] }
+} as const satisfies {
+  readonly [name: string]: {
+    readonly needs: ReadonlyArray<PlaceField>
+    readonly drivers: ReadonlyArray<ServerProtocol>
+  }
+}
+
+/** A vendor by its name in the configuration. */
+export type CloudName = keyof typeof clouds
+
+/** The names of these vendors. */
+export const cloudNames = Object.keys(clouds) as ReadonlyArray<CloudName>
+
 /** The contract that serves completions of a server with several; `auto` leaves it to each request. */
 export type ServingContract = "openai" | "responses" | "auto"
 

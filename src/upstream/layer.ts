@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import { Deadlines } from "../config/clock/Deadlines.ts"
 import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
-import { settingsOf } from "../config/upstreams.ts"
+import { factsOfServer, settingsOf } from "../config/upstreams.ts"
 import { answerer } from "../contracts/drivers.ts"
 import { nativeModels } from "../domain/models.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
@@ -33,6 +33,7 @@ const limits = ({ timeouts }: UpstreamConfig): ExchangeLimits => ({
 const optionsOf = (config: UpstreamConfig, refusals: LearnedRefusals): ServerOptions => ({
   refusals,
   baseUrl: config.base_url,
+  server: factsOfServer(config),
   models: config.models,
   furtherModels: furtherModels(config),
   contract: config.contract,
