@@ -5,8 +5,7 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { DriverName } from "../contracts/drivers.ts"
-import type { CloudName, ServingContract } from "../contracts/names.ts"
-import type { VendorPlace } from "../contracts/vendors.ts"
+import type { CloudName, ServingContract, VendorPlace } from "../contracts/names.ts"
 import type { Limits } from "../domain/limits.ts"
 import type { ModelFacts } from "../domain/modelFacts.ts"
 import type { Model } from "../domain/models.ts"

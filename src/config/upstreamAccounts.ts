@@ -6,7 +6,7 @@ import { type Account, keyless } from "./Account.ts"
 import { type Fault, fault } from "./ConfigError.ts"
 import type { UpstreamLimits } from "./GatewayConfig.ts"
 import type * as Groups from "./schema.ts"
-import { type ConfiguredUpstream, type DecodedUpstreams, factsOfServer } from "./upstreams.ts"
+import { type ConfiguredUpstream, type DecodedUpstreams, vendorAddress } from "./upstreams.ts"
 
 /** The accounts of an upstream, counted. */
 export interface AccountCount {
@@ -96,7 +96,7 @@ export const checkLogins = (
 ): void => {
   for (const { driver, name, server } of upstreams.values()) {
     const { credential, login, signing } = counts.get(name) ?? {}
-    if (signing !== undefined && isServer(driver) && factsOfServer({ driver, server })?.signing === undefined) {
+    if (signing !== undefined && isServer(driver) && vendorAddress({ driver, server })?.signing === undefined) {
       const vendors = "bedrock or bedrock-runtime"
       faults.push(fault(`accounts[${signing}].credential`, `must be of an upstream with the vendor ${vendors}`))
     }

@@ -6,8 +6,14 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { answerer, baseAddress, hasApis, hasTools, isServer, protocolNames } from "../contracts/drivers.ts"
-import { clouds, contractOfApi, type PlaceField } from "../contracts/names.ts"
-import { type ServerFacts, serverFacts } from "../contracts/vendors.ts"
+import {
+  addressOfCloud,
+  clouds,
+  contractOfApi,
+  driversOfCloud,
+  type PlaceField,
+  type VendorAddress
+} from "../contracts/names.ts"
 import { natives, normalizeModelName } from "../domain/models.ts"
 import { routeFaults } from "../domain/routeFaults.ts"
 import { type RoutedModel, type RoutedUpstream, targetText, upstreamOfTarget } from "../domain/routes.ts"
@@ -84,31 +90,32 @@ const toServer = (entry: Entry, place: string, faults: Array<Fault>): VendorServ
     }
   }
   if (vendor === undefined) return undefined
-  const drivers: ReadonlyArray<string> = clouds[vendor].drivers
+  const drivers = driversOfCloud(vendor)
   if (!drivers.includes(driver)) faults.push(fault(`${place}.driver`, `must be one of ${drivers.join(", ")} ${of}`))
   return { vendor, place: said }
 }
 
-/** The facts of the server of an upstream; `undefined` for a server that is as its contract says. */
-export const factsOfServer = ({ driver, server }: Pick<UpstreamConfig, "driver" | "server">): ServerFacts | undefined =>
-  server && serverFacts(server.vendor, driver, server.place)
+/** The address of the server of an upstream as its vendor has it; `undefined` without a vendor. */
+export const vendorAddress = (
+  { driver, server }: Pick<UpstreamConfig, "driver" | "server">
+): VendorAddress | undefined => server && addressOfCloud(server.vendor, driver, server.place)
 
 /** The base URL of an upstream at a place of the file, without a trailing slash. */
 const toBaseUrl = (
   group: Entry,
-  facts: ServerFacts | undefined,
+  address: VendorAddress | undefined,
   place: string,
   faults: Array<Fault>
 ): string => {
   const written = (group.base_url ?? "").trim()
-  if (facts !== undefined) {
-    const origin = written.replace(/\/+$/, "") || facts.origin
+  if (address !== undefined) {
+    const origin = written.replace(/\/+$/, "") || address.origin
     const rule = written === "" ? undefined : addressRule(origin) ??
       (origin === new URL(origin).origin
         ? undefined
         : "must have no path and no query beside a vendor, which has its own")
     if (rule !== undefined) faults.push(fault(`${place}.base_url`, rule))
-    return origin + facts.base
+    return origin + address.base
   }
   if (group.vendor !== undefined) return written
   // Operators often paste the full endpoint address in place of the base URL.
@@ -212,8 +219,8 @@ const toUpstream = (
   faults: Array<Fault>
 ): ConfiguredUpstream => {
   const server = toServer(entry, place, faults)
-  const facts = factsOfServer({ driver: entry.driver, server })
-  const base_url = toBaseUrl(entry, facts, place, faults)
+  const address = vendorAddress({ driver: entry.driver, server })
+  const base_url = toBaseUrl(entry, address, place, faults)
   const isPlain = entry.tls !== undefined && base_url.startsWith("http:")
   if (isPlain) faults.push(fault(`${place}.tls`, "must be unset with an http address"))
   const { connect, first_byte, silence } = entry.timeouts
@@ -235,7 +242,7 @@ const toUpstream = (
     timeouts: { connect, first_byte, silence },
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),
     credential: toCredential(entry, `${place}.credential`, faults),
-    credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults) ?? facts?.keyHeader,
+    credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults) ?? address?.keyHeader,
     forward_headers: toForwarded(entry, `${place}.forward_headers`, faults),
     errors: entry.errors,
     choose: entry.choose,

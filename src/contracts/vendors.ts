@@ -3,11 +3,8 @@
  *
  * The one thing to know: a contract stays as it is. These facts change where it is asked, and the few fields that move with that.
  */
-import type { CloudName, clouds, PlaceField } from "./names.ts"
+import { addressOfCloud, type CloudName, type clouds, type VendorAddress, type VendorPlace } from "./names.ts"
 import { changedMembers } from "./shared/editedBody.ts"
-
-/** Where a vendor's server is: what operators say of it; empty for what the vendor does not need. */
-export type VendorPlace = Readonly<Record<PlaceField, string>>
 
 /** A request as the contract says it, or as a server gets it. */
 export interface Asked {
@@ -28,15 +25,7 @@ interface AskedOf {
 export type Lacking = "countTokens" | "embed" | "listModels" | "relay"
 
 /** What a server has otherwise than its contract says. */
-export interface ServerFacts {
-  /** Scheme and host, in place of which an operator may say another one. */
-  readonly origin: string
-  /** What is between that and the paths of the contract. */
-  readonly base: string
-  /** The service and region of signatures; `undefined` where a header has the credential. */
-  readonly signing: { readonly service: string; readonly region: string } | undefined
-  /** The header that has a key as it stands; `undefined` for the contract's. */
-  readonly keyHeader: string | undefined
+export interface ServerFacts extends Pick<VendorAddress, "signing"> {
   /** A key is a bearer token, whatever the contract has. */
   readonly isBearer: boolean
   /** Where a completion is asked for; `undefined` for the contract's own path. */
@@ -46,18 +35,12 @@ export interface ServerFacts {
   readonly lacks: ReadonlyArray<Lacking>
 }
 
-/** A server that has everything as its contract says. */
-const asContracted = {
-  signing: undefined,
-  keyHeader: undefined,
-  isBearer: false,
-  address: undefined,
-  count: undefined,
-  lacks: []
-} as const satisfies Partial<ServerFacts>
+type OwnFacts = Omit<ServerFacts, "signing">
+
+const asContracted: OwnFacts = { isBearer: false, address: undefined, count: undefined, lacks: [] }
 
 /** Claude's Messages by `InvokeModel`: the model is in the path, the version in the body, and a stream is another endpoint. */
-const invokeModel: ServerFacts["address"] = ({ body, headers = {} }, { isWhole, model }) => {
+const invokeModel: OwnFacts["address"] = ({ body, headers = {} }, { isWhole, model }) => {
   const { "anthropic-beta": betas, ...rest } = headers
   return {
     path: `/model/${encodeURIComponent(model)}/invoke${isWhole ? "" : "-with-response-stream"}`,
@@ -69,93 +52,38 @@ const invokeModel: ServerFacts["address"] = ({ body, headers = {} }, { isWhole, 
   }
 }
 
-/** Claude's Messages at Vertex AI: the model is in the path, and the version in the body. */
 const vertexVersion = { anthropic_version: "vertex-2023-10-16" }
 
-const rawPredict: ServerFacts["address"] = ({ body, headers }, { isWhole, model }) => ({
+/** Claude's Messages at Vertex AI: the model is in the path, and the version in the body. */
+const rawPredict: OwnFacts["address"] = ({ body, headers }, { isWhole, model }) => ({
   path: `/models/${encodeURIComponent(model).replaceAll("%40", "@")}:${isWhole ? "rawPredict" : "streamRawPredict"}`,
   body: changedMembers(body, ["model"], vertexVersion),
   headers
 })
 
 /** Vertex AI counts what the request itself says, without the envelope of the Gemini API. */
-const ownCount: ServerFacts["count"] = ({ body, headers, path }) => ({
+const ownCount: OwnFacts["count"] = ({ body, headers, path }) => ({
   path,
   body: changedMembers(body.slice("{\"generateContentRequest\":".length, -1), ["model"], {}),
   headers
 })
 
-const mantle = (base: string, lacks: ServerFacts["lacks"]) => ({ region }: VendorPlace): ServerFacts => ({
-  ...asContracted,
-  origin: `https://bedrock-mantle.${region}.api.aws`,
-  base,
-  signing: { service: "bedrock-mantle", region },
-  lacks
-})
+const mantle: OwnFacts = { ...asContracted, lacks: ["embed", "relay"] }
+const runtime: OwnFacts = { ...asContracted, isBearer: true, lacks: ["embed", "listModels", "relay"] }
 
-const runtime = ({ region }: VendorPlace) => ({
-  ...asContracted,
-  origin: `https://bedrock-runtime.${region}.amazonaws.com`,
-  signing: { service: "bedrock", region },
-  isBearer: true
-})
-
-const openaiRuntime = (place: VendorPlace): ServerFacts => ({
-  ...runtime(place),
-  base: "/openai/v1",
-  lacks: ["embed", "listModels", "relay"]
-})
-
-/** The host of Vertex AI in a region: `global` and the regions of several countries have their own. */
-const vertexOrigin = (region: string): string =>
-  region === "global"
-    ? "https://aiplatform.googleapis.com"
-    : region === "us" || region === "eu"
-    ? `https://aiplatform.${region}.rep.googleapis.com`
-    : `https://${region}-aiplatform.googleapis.com`
-
-const vertex = (publisher: string, { project, region }: VendorPlace) => ({
-  ...asContracted,
-  origin: vertexOrigin(region),
-  base: `/v1/projects/${encodeURIComponent(project)}/locations/${region}/publishers/${publisher}`
-})
-
-const azure = ({ resource }: VendorPlace): ServerFacts => ({
-  ...asContracted,
-  origin: `https://${resource}.openai.azure.com`,
-  base: "/openai/v1",
-  keyHeader: "api-key"
-})
-
-/** The server of each driver that a vendor has servers of. */
+/** What the server of each driver has of its own, by the vendor. */
 const vendors: {
-  readonly [Name in CloudName]: {
-    readonly [Driver in typeof clouds[Name]["drivers"][number]]: (place: VendorPlace) => ServerFacts
-  }
+  readonly [Name in CloudName]: { readonly [Driver in keyof typeof clouds[Name]["servers"]]: OwnFacts }
 } = {
-  bedrock: {
-    openai: mantle("/v1", ["embed", "relay"]),
-    responses: mantle("/v1", ["embed", "relay"]),
-    messages: mantle("/anthropic", ["listModels"])
-  },
+  bedrock: { openai: mantle, responses: mantle, messages: { ...asContracted, lacks: ["listModels"] } },
   "bedrock-runtime": {
-    openai: openaiRuntime,
-    responses: openaiRuntime,
-    messages: (place) => ({
-      ...runtime(place),
-      base: "",
-      address: invokeModel,
-      lacks: ["countTokens", "listModels"]
-    })
+    openai: runtime,
+    responses: runtime,
+    messages: { ...asContracted, isBearer: true, address: invokeModel, lacks: ["countTokens", "listModels"] }
   },
   vertex: {
-    generate: (place) => ({
-      ...vertex("google", place),
-      count: ownCount,
-      lacks: ["embed", "listModels"]
-    }),
-    messages: (place) => ({
-      ...vertex("anthropic", place),
+    generate: { ...asContracted, count: ownCount, lacks: ["embed", "listModels"] },
+    messages: {
       isBearer: true,
       address: rawPredict,
       count: ({ body, headers }) => ({
@@ -164,13 +92,14 @@ const vendors: {
         headers
       }),
       lacks: ["listModels"]
-    })
+    }
   },
-  azure: { openai: azure, responses: azure }
+  azure: { openai: asContracted, responses: asContracted }
 }
 
 /** The facts of a vendor's server; `undefined` for a driver that it has no server of. */
 export const serverFacts = (name: CloudName, driver: string, place: VendorPlace): ServerFacts | undefined => {
-  const servers: { readonly [driver: string]: (place: VendorPlace) => ServerFacts } = vendors[name]
-  return Object.hasOwn(servers, driver) ? servers[driver]?.(place) : undefined
+  const servers: { readonly [driver: string]: OwnFacts } = vendors[name]
+  const signing = addressOfCloud(name, driver, place)?.signing
+  return Object.hasOwn(servers, driver) ? { ...servers[driver]!, signing } : undefined
 }

@@ -5,6 +5,7 @@
  * `event` has JSON whose `bytes` are the event of the model in base64; an `exception` becomes an event `error`. Time is linear in the bytes,
  * however they are cut, and memory is bounded by the longest message.
  */
+import { isRecord, type JsonRecord } from "../json.ts"
 import { encodeSse } from "./sse.ts"
 import type { Machine } from "./transducer.ts"
 
@@ -57,24 +58,13 @@ const headersIn = (bytes: Uint8Array): ReadonlyMap<string, string> | undefined =
   return headers
 }
 
-const bytesIn = (payload: string): string | undefined => {
+/** The fields of a payload; none of one that is no object of JSON. */
+const fieldsIn = (payload: string): JsonRecord => {
   try {
-    const { bytes } = JSON.parse(payload) as { readonly bytes?: unknown }
-    return typeof bytes === "string" ? Buffer.from(bytes, "base64").toString("utf8") : undefined
+    const value: unknown = JSON.parse(payload)
+    return isRecord(value) ? value : {}
   } catch {
-    return undefined
-  }
-}
-
-const wordsIn = (payload: string): string => {
-  try {
-    const { message, Message = message } = JSON.parse(payload) as {
-      readonly message?: unknown
-      readonly Message?: unknown
-    }
-    return typeof Message === "string" ? Message : ""
-  } catch {
-    return ""
+    return {}
   }
 }
 
@@ -82,16 +72,17 @@ const wordsIn = (payload: string): string => {
 const eventOf = (message: Uint8Array, headersLength: number): string | undefined => {
   const headers = headersIn(message.subarray(prelude, prelude + headersLength))
   if (headers === undefined) return undefined
-  const payload = utf8.decode(message.subarray(prelude + headersLength, message.length - trailer))
+  const { Message, bytes, message: words = Message } = fieldsIn(
+    utf8.decode(message.subarray(prelude + headersLength, message.length - trailer))
+  )
   const type = headers.get(":message-type")
   if (type === "exception" || type === "error") {
     const code = headers.get(":exception-type") ?? headers.get(":error-code") ?? type
-    const said = wordsIn(payload) || headers.get(":error-message") || code
+    const said = typeof words === "string" ? words : headers.get(":error-message") ?? code
     return encodeSse("error", JSON.stringify({ type: "error", error: { type: code, message: said } }))
   }
   if (headers.get(":event-type") !== "chunk") return ""
-  const data = bytesIn(payload)
-  return data === undefined ? undefined : encodeSse(undefined, data)
+  return typeof bytes === "string" ? encodeSse(undefined, Buffer.from(bytes, "base64").toString("utf8")) : undefined
 }
 
 /** A reader of one stream. */

@@ -13,9 +13,8 @@ import type { ChunkDecoder } from "../../contracts/shared/ChunkDecoder.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import { wellFormed } from "../../domain/json.ts"
-import { loginOfToken } from "../../domain/ownLogin.ts"
+import { keysOfToken, loginOfToken } from "../../domain/ownLogin.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
-import { keysOfToken } from "../../domain/signingKeys.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { once, transduce } from "../../domain/stream/transduce.ts"
 import { monotonicMillis } from "../../domain/time.ts"
@@ -149,14 +148,14 @@ export const makeServerClient = (
   const isVersioned = versionPrefix === undefined || server !== undefined || /\/v\d[^/]*(?:\/|$)/.test(base) ||
     /[?&]api-version=/i.test(query)
 
-  const signer = makeSigner(server?.signing)
+  const signer = server?.signing === undefined ? undefined : makeSigner(server.signing)
 
   const { isAnswer, readBody, refusal } = makeServerAnswers(exchanges, {
     contract,
     upstream: upstreamNamed(settings.upstream),
     versionPrefix,
     isVersioned,
-    heard: signer.heard
+    heard: signer?.heard
   })
 
   const forwarded = new ForwardedHeaders(settings.forwardHeaders, credentialHeader)
@@ -201,7 +200,7 @@ export const makeServerClient = (
       }, callerHeaders),
       body,
       connection: undefined,
-      sign: signer.of(token)
+      sign: signer?.of(token)
     }, { phase, limits, budget, isWhole: false })
     yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
     yield* exchange.head
@@ -243,7 +242,7 @@ export const makeServerClient = (
       headers: headersWith(token, headers, callerHeaders),
       body,
       connection: undefined,
-      sign: signer.of(token)
+      sign: signer?.of(token)
     }
     let running: Exchange | undefined
     // Added before the request is sent, so that every end of the scope stops it.
@@ -315,7 +314,7 @@ export const makeServerClient = (
           return Effect.succeed({ id, events, isOver: leavesAtOnce, organization })
         }
       )
-    return signer.repeated(token, sent, request.budget)
+    return signer === undefined ? sent() : signer.repeated(token, sent, request.budget)
   }
 
   /** Sends a completion without what the server has refused, and again if its refusal says something new of that. */

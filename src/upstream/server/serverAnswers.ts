@@ -50,7 +50,7 @@ interface AnsweringServer {
   /** True for an address with the version of the API, or one that needs none. */
   readonly isVersioned: boolean
   /** Learns from a refusal. `now`: Unix milliseconds. */
-  readonly heard: (exchange: Exchange, now: number) => void
+  readonly heard: ((exchange: Exchange, now: number) => void) | undefined
 }
 
 /** Reads the answers of one server. */
@@ -103,7 +103,7 @@ export const makeServerAnswers = (
   ) {
     const { status } = exchange
     const now = yield* Clock.currentTimeMillis
-    heard(exchange, now)
+    heard?.(exchange, now)
     const retryAfterMs = retryAfterMsOf((name) => exchange.header(name))
     const shouldRetry = /^\s*(?:(true)|false)\s*$/i.exec(exchange.header("x-should-retry") ?? "")
     const requestId = exchange.header("request-id") ?? exchange.header("x-request-id") ??

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { signatureOf, type SigningScope } from "../../credentials/sigV4.ts"
 import { isSkewed } from "../../credentials/tokenServers.ts"
-import { keysOfToken } from "../../domain/signingKeys.ts"
+import { keysOfToken } from "../../domain/ownLogin.ts"
 import type { UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import type { RequestBudget } from "../budget.ts"
 import type { Exchange } from "../Exchange.ts"
@@ -21,15 +21,15 @@ const isSigned = (name: string): boolean => name === "content-type" || name.star
 const signedHeaders = (headers: ExchangeRequest["headers"]) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => isSigned(name)))
 
-/** Makes the signer of one server; without a scope its requests have no signature. */
-export const makeSigner = (scope: SigningScope | undefined) => {
+/** Makes the signer of one server. */
+export const makeSigner = (scope: SigningScope) => {
   /** Milliseconds by which the server's clock is ahead of this computer's, as its last refusal has shown. */
   let ahead = 0
   return {
     /** The signature of requests with a token; `undefined` for one that goes in a header. */
     of: (token: string | undefined): Sign | undefined => {
       const keys = token === undefined ? undefined : keysOfToken(token)
-      if (keys === undefined || scope === undefined) return undefined
+      if (keys === undefined) return undefined
       return ({ body, headers, method, origin, path }) =>
         // A body that is not known before it leaves has no signature: servers that ask for one have no endpoint for it.
         Stream.isStream(body) ?
@@ -47,7 +47,7 @@ export const makeSigner = (scope: SigningScope | undefined) => {
     },
     /** Learns the server's time from a refusal. */
     heard: (exchange: Pick<Exchange, "header" | "status">, now: number): void => {
-      if (scope === undefined || (exchange.status !== 401 && exchange.status !== 403)) return
+      if (exchange.status !== 401 && exchange.status !== 403) return
       const date = Date.parse(exchange.header("date") ?? "")
       if (!Number.isNaN(date) && isSkewed(date, now + ahead)) ahead = date - now
     },
@@ -57,7 +57,7 @@ export const makeSigner = (scope: SigningScope | undefined) => {
       send: () => Effect.Effect<A, UpstreamFailure>,
       budget: RequestBudget
     ): Effect.Effect<A, UpstreamFailure> => {
-      if (scope === undefined || token === undefined || keysOfToken(token) === undefined) return send()
+      if (token === undefined || keysOfToken(token) === undefined) return send()
       return Effect.suspend(() => {
         const before = ahead
         return Effect.catch(send(), (failure) => ahead === before || !budget.takeCall() ? Effect.fail(failure) : send())
