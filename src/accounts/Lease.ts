@@ -60,6 +60,8 @@ export interface PlacementRequest {
   readonly patience: number | undefined
   /** Accounts on which this request has failed, by their keys: used only while no other account is in rotation. */
   readonly avoid: ReadonlySet<string>
+  /** The target that the request has failed on last, while others may serve it: the accounts in `avoid` do not serve it there. */
+  readonly failed: LeaseTarget | undefined
   /** The key of the account to stay on: for a retry of the request on the same account. */
   readonly stay: string | undefined
   /** The conversation that prefers the account which answered it last. */
@@ -82,6 +84,7 @@ export const anywhere: PlacementRequest = {
   wait: 0,
   patience: undefined,
   avoid: new Set(),
+  failed: undefined,
   stay: undefined,
   sticky: undefined,
   prefers: [],

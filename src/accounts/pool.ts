@@ -165,7 +165,7 @@ const factsOf = (account: PooledAccount, state: AccountState, quotas: Quotas): A
       : account.reasonFor(fault),
     recovery,
     testStatus: health === "out" ? "failed" : tested,
-    work: account.work?.facts() ?? noWork,
+    work: { ...account.work?.facts() ?? noWork, heldBackSince: account.heldBackSince(health) },
     quota: quotas.windowsOf(account),
     budgets,
     hasToken: token !== undefined,

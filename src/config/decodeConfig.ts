@@ -36,7 +36,7 @@ import type {
 import { type RawConfig, sha256Hex } from "./json.ts"
 import { decodeKeyRecords, unknownFallbacks, unknownModels } from "./keyRecords.ts"
 import { decodeModelFacts } from "./modelFacts.ts"
-import { decodeCurrency, decodePrices, withServedNames } from "./prices.ts"
+import { decodeCurrency, decodeListPrices, decodePrices, withServedNames } from "./prices.ts"
 import { CurrentVariables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { readPemFiles } from "./tls.ts"
@@ -282,6 +282,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const prices = yield* decodePrices(raw["prices"], faults)
   const model_facts = yield* decodeModelFacts(raw["model_facts"], faults)
   const currency = decodeCurrency(raw["currency"], faults)
+  const list = yield* decodeListPrices(raw["prices"], currency, faults)
   const groups = decodeGroups(raw, faults)
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
   const outside = { variables: yield* CurrentVariables, files: yield* readPemFiles(raw) }
@@ -361,7 +362,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     route_table: before !== undefined && Equal.equals(before.route_table.config, routing)
       ? before.route_table
       : makeRouteTable(routing),
-    prices: withServedNames(prices, upstreams),
+    prices: withServedNames(prices, list, upstreams),
     model_facts,
     webhooks: keep(before?.webhooks, webhooks),
     currency,

@@ -216,9 +216,9 @@ export const ConfigDocument = Schema.Struct({
     })
   ),
   prices: optional(
-    Schema.Record(Schema.String, Schema.Union([PriceEntry, DatedPrices])).annotate({
+    Schema.Record(Schema.String, Schema.Union([PriceEntry, DatedPrices, Schema.Boolean])).annotate({
       description:
-        "Prices by model or `upstream/model`; `*` at the end of a name matches any ending. A list has prices by their dates."
+        "Prices by model or `upstream/model`; `*` at the end of a name matches any ending. A list has prices by their dates. `list: false` switches the vendors' list prices off."
     })
   ),
   model_facts: optional(

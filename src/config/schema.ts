@@ -18,6 +18,7 @@ import { effortLevels, longestDescription, longestName, modalities } from "../do
 import { parseTimestamp } from "../domain/time.ts"
 import { alsoOnNames } from "../domain/tries.ts"
 import type { PieceUnit, TokenUnit } from "../domain/units.ts"
+import { windowNames } from "../domain/windowNames.ts"
 import { namesVariable } from "./referenceNames.ts"
 import { parseStoredPassword } from "./storedPassword.ts"
 
@@ -75,9 +76,6 @@ const maxCount = Number.MAX_SAFE_INTEGER
 
 /** Maximum length of an account's note. */
 export const longestNote = 200
-
-/** The time windows of limits and budgets, shortest first. */
-export const windowNames = ["minute", "hour", "day", "week", "month"] as const
 
 /** Maximum of a limit. */
 const mostInWindow = 1_000_000_000_000

@@ -484,6 +484,7 @@ describe("decodeConfig", () => {
       for (
         const [raw, message] of [
           [{ prices: 1 }, "prices must be an object"],
+          [{ prices: { list: "no" } }, "prices.list must be true or false"],
           [{ prices: { a: {} } }, "prices.a must have at least one price"],
           [
             { prices: { a: { input: -1 } } },

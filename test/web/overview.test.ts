@@ -66,6 +66,8 @@ it("overview: it is calm until something fails, and every figure leads to what i
   const { close, page } = await openSignedIn(browser, gateway.url)
   await page.getByText("Nothing needs attention.").waitFor()
   await page.getByText("No request is waiting.").waitFor()
+  const state = page.getByRole("status", { name: "State of the gateway" })
+  await state.getByText("All is well: 3 of 3 accounts ready.").waitFor()
 
   assert.strictEqual(await ask("!say Hello"), 200)
   assert.strictEqual(await ask("Hello", businessKey, "no-such-model"), 400)
@@ -84,7 +86,7 @@ it("overview: it is calm until something fails, and every figure leads to what i
   await last.getByText("– 1 time").waitFor()
   // One row for each upstream, which leads to its page.
   const upstream = page.getByRole("region", { name: "Upstreams" }).getByRole("row").nth(1)
-  await upstream.getByRole("img", { name: "Requests of default in each hour" }).waitFor()
+  await upstream.getByRole("img", { name: "Attempts of default in the last hour" }).waitFor()
   assert.strictEqual(
     await upstream.getByRole("rowheader").getByRole("link").getAttribute("href"),
     "#/upstreams/default"
@@ -100,6 +102,10 @@ it("overview: it is calm until something fails, and every figure leads to what i
   assert.strictEqual(await ask("!say Hello"), 200)
   await page.getByRole("link", { name: /accounts? needs? attention/ }).or(page.getByText("2 accounts need attention"))
     .first().waitFor()
+
+  // One sentence under the title says it too; what clients do wrong is none of it.
+  await state.getByText("2 things need you:").waitFor()
+  await state.getByText("2 accounts failed the last test.").waitFor()
 
   const pool = page.getByRole("region", { name: "Pool" })
   const failed = pool.getByRole("link", { name: "2 Test failed" })

@@ -257,20 +257,20 @@ const rounding = 0.002
 const bar = (least: number, most = least): Drawn =>
   most === 0 ? new Drawn(0, 0) : new Drawn(Math.max(1 / 24, least), Math.max(1 / 24, most))
 
-/** Bars whose largest one has the full height. */
-const barsOf = (values: ReadonlyArray<number>): ReadonlyArray<Drawn> => {
-  const most = Math.max(...values)
-  return values.map((value) => bar(value / (most || 1)))
-}
+/** Bars of a strip, whose largest one has the full height; what there is has at least 3 percent of it. */
+const stripOf = (values: ReadonlyArray<number>, most: number): ReadonlyArray<Drawn> =>
+  values.map((value) =>
+    value === 0 ? new Drawn(0, 0) : new Drawn(Math.max(0.03, value / most), Math.max(0.03, value / most))
+  )
 
-/** Bars of times, each within 5 percent, on a scale of powers of ten from 10 ms to the longest one. */
+/** Bars of times, each within 5 percent, from 0 to three times the usual one, which is the lower median. */
 const timeBarsOf = (times: ReadonlyArray<number | undefined>): ReadonlyArray<Drawn> => {
-  const longest = Math.max(1_000, ...times.map((time) => time ?? 0))
-  const share = (time: number, of: number) => Math.log(time / 10) / Math.log(of / 10)
+  const known = times.filter((time) => time !== undefined).sort((a, b) => a - b)
+  const top = 3 * (known[Math.floor((known.length - 1) / 2)] ?? 1)
   return times.map((time) =>
     time === undefined
-      ? bar(0)
-      : bar(share(time * 0.95, longest * 1.05), Math.min(1, share(time * 1.05, longest * 0.95)))
+      ? new Drawn(0, 0)
+      : new Drawn(Math.min(1, time * 0.95 / (top * 1.05)), Math.min(1, time * 1.05 / (top * 0.95)))
   )
 }
 
@@ -319,7 +319,7 @@ const figureOf = (within: Locator, name: string): Locator =>
 const figure = (within: Locator, name: string) => async (): Promise<ReadonlyArray<string>> => {
   const link = figureOf(within, name)
   const texts = [link.locator("strong"), link.locator(".hint").nth(1)].map((each) => each.textContent())
-  return (await Promise.all(texts)).map((text) => text ?? "")
+  return (await Promise.all(texts)).map((text) => text?.trim() ?? "")
 }
 
 /** The heights of the bars in a place: shares of the full height. */
@@ -333,6 +333,17 @@ const heights = (within: Locator, kind: "ok" | "failed" = "ok") => (): Promise<R
         return part! / whole!
       }),
     kind
+  )
+
+/** How far the bars of a kind reach in a row of the strip of minutes: shares of its height. */
+const reaches = (row: string, kind: string) => (): Promise<ReadonlyArray<number>> =>
+  page.locator(".minutes .minute").evaluateAll(
+    (minutes, bar) =>
+      minutes.map((minute) => {
+        const style = minute.querySelector<HTMLElement>(bar)?.style
+        return [style?.bottom, style?.height].reduce((sum, each) => sum + (Number.parseFloat(each ?? "") || 0), 0) / 100
+      }),
+    `.${row} > .${kind}`
   )
 
 const share = (part: number, whole: number): string => part === 0 ? "0" : `${part} ${percent(part, whole)}`
@@ -426,7 +437,7 @@ describe("the figures of the console", () => {
 
   it("Overview: the hour since the restart, and today over it", async () => {
     await open("overview")
-    const hourly = region("Last 60 minutes")
+    const hourly = region("Figures of the last hour")
     const sums = sumsOf(recent)
     const newest = Math.floor(now() / minute) * minute
     const minutes = Array.from({ length: 60 }, (_, place) => {
@@ -452,17 +463,17 @@ describe("the figures of the console", () => {
       ok: own.filter(isOk).length,
       failed: own.filter((done) => isFailed(done) && !isRefused(done)).length
     }))
-    const nanos = minutes.map(({ own }) => own.reduce((total, done) => total + costOf(done), 0n))
-    const drawn: ReadonlyArray<readonly [figure: string, bars: Wanted, kind?: "failed"]> = [
-      ["Requests a minute", barsOf(minutes.map(({ own }) => own.length))],
-      ["Succeeded", tried.map(({ failed, ok }) => bar(Math.sign(ok + failed)))],
-      ["Succeeded", tried.map(({ failed, ok }) => bar(failed / Math.max(1, ok + failed))), "failed"],
-      ["First event, p50 · p95", timeBarsOf(minutes.map(({ own }) => sumsOf(own).first95))],
-      ["Cost today", barsOf(nanos.map(Number))]
-    ]
-    for (const [name, bars, kind] of drawn) {
-      await shows(`minutes of ${name}`, heights(figureOf(hourly, name), kind), bars)
-    }
+    const largest = Math.max(...minutes.map(({ own }) => own.length))
+    const shares = tried.map(({ failed, ok }) => failed / Math.max(1, ok + failed))
+    const tokens = minutes.map(({ own }) => sumsOf(own)).map(({ completion, prompt }) => prompt + completion)
+    await shows("those that succeeded", reaches("stacked", "ok"), stripOf(tried.map(({ ok }) => ok), largest))
+    await shows("the share that failed", reaches("share", "failed"), stripOf(shares, Math.max(0.1, ...shares)))
+    await shows(
+      "first events of minutes",
+      reaches("times", "p95"),
+      timeBarsOf(minutes.map(({ own }) => sumsOf(own).first95))
+    )
+    await shows("tokens", reaches("amount", "tokens"), stripOf(tokens, Math.max(...tokens)))
 
     await shows(
       "minutes",

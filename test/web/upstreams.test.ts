@@ -342,7 +342,7 @@ describe("routes at the console", () => {
       accounts: [{ upstream: "bare", token: "t", disabled: true }],
       routes: { all: ["gone/m", "off/m", "bare/m"] }
     }, "upstreams")
-    const states = { gone: ["Check", "does not answer"], off: ["Disabled"], bare: ["No account ready"] }
+    const states = { gone: ["Does not answer"], off: ["Disabled"], bare: ["No account ready"] }
     for (const [name, texts] of Object.entries(states)) {
       for (const text of texts) await row(name).getByText(text).first().waitFor()
     }

@@ -97,6 +97,9 @@ const accountWork = {
     description: "The last such failure: its class and its message."
   }),
   last_test: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message, at: unixMillis })),
+  health_since: Schema.NullOr(unixMillis).annotate({
+    description: "Since when it is `cooling` or `out`; `null` in rotation, or where no node has seen it leave."
+  }),
   quota: Schema.Array(QuotaWindow).annotate({
     description: "Windows of its quota, as its server has stated them; 16 at most."
   }),
@@ -132,7 +135,19 @@ export const accountSorts = [
   "weight"
 ] as const
 
-const AccountList = Schema.Struct({
+/** Accounts that need attention for the same cause. */
+const AccountCause = Schema.Struct({
+  state: Schema.Literals(["out", "failed", "cooling"]).annotate({
+    description: "`failed`: in rotation, and the last test failed."
+  }),
+  reason: Schema.NullOr(Schema.String).annotate({ description: "Their `health_reason`." }),
+  accounts: Schema.Int,
+  names: Schema.Array(Schema.String).annotate({ description: "The first 20 of them." }),
+  recovery_seconds: Schema.NullOr(Schema.Int).annotate({ description: "Until the first of them is tried again." }),
+  since: Schema.NullOr(unixMillis).annotate({ description: "The earliest `health_since`, as this node knows it." })
+}).annotate({ identifier: "AccountCause" })
+
+export const AccountList = Schema.Struct({
   items: Schema.Array(AccountItem),
   ...pageFields,
   counts: Schema.optionalKey(Schema.Struct({
@@ -145,6 +160,10 @@ const AccountList = Schema.Struct({
   })).annotate({
     description:
       "With `sort=state`: the accounts of each state under the other filters, which add up to `all`, and those whose last test `failed`."
+  }),
+  causes: Schema.optionalKey(Schema.Array(AccountCause)).annotate({
+    description:
+      "With `sort=state`: why accounts need attention under the other filters, by `state` and then the most accounts first; 20 at most."
   }),
   ...missingNodes
 }).annotate({ identifier: "AccountList" })
@@ -186,10 +205,19 @@ export const AddAccountRequest = Schema.Struct({
 
 const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
 
-/** Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` any of the others but `disabled`. */
+/**
+ * Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` any of the others but `disabled`,
+ * `password` and `token`.
+ */
 export const PatchAccountRequest = Schema.Struct({
   disabled: Schema.optionalKey(Schema.Boolean),
   note: Schema.optionalKey(Schema.String),
+  password: Schema.optionalKey(Schema.String).annotate({
+    description: "A new password; never returned."
+  }),
+  token: Schema.optionalKey(Schema.String).annotate({
+    description: "A new token; never returned. An account without a login has another identifier with it."
+  }),
   ...marks
 }).annotate({ identifier: "PatchAccountRequest" })
 
@@ -374,9 +402,10 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     payload: PatchAccountRequest,
     success: PatchAccountReply
   }).annotateMerge(documented({
-    summary: "Disable or enable an account, or change its note, proxy or organization",
+    summary: "Disable or enable an account, or change its password, token, note, proxy or organization",
     description:
-      "A disabled account gets no new requests; running ones finish. The upstream of an account cannot be changed.",
+      "A disabled account gets no new requests; running ones finish. With a new password or token the account keeps its place and its marks, " +
+      "and its faults are forgotten. The upstream of an account cannot be changed.",
     errors: [...changing, "not_found"],
     example: { disabled: true, note: "on holiday" }
   })),

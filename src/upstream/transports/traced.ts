@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import type { Exchange, ExchangeOptions, Exchanges } from "../Exchange.ts"
-import type { ExchangeRequest } from "../ExchangeRequest.ts"
+import type { ExchangeRequest, Sign } from "../ExchangeRequest.ts"
 
 /** The innermost span that takes part in a trace; spans without propagation are skipped. */
 const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefined => {
@@ -46,6 +46,18 @@ const spanned = (start: Start, request: ExchangeRequest, options: ExchangeOption
     )
   )
 
+/** Starts an exchange with the signature of what leaves. */
+const signed = (
+  begin: Exchanges["Service"]["start"],
+  request: ExchangeRequest,
+  sign: Sign,
+  options: ExchangeOptions
+) =>
+  Effect.flatMap(
+    sign(request),
+    (signature) => begin({ ...request, headers: { ...request.headers, ...signature }, sign: undefined }, options)
+  )
+
 /**
  * Starts exchanges with spans if tracing is enabled, with the trace context if `propagate` returns true, and with the signature of what leaves.
  */
@@ -55,14 +67,8 @@ export const traced = (propagate: () => boolean, start: Start): Exchanges["Servi
     const whole = parent === undefined
       ? request
       : { ...request, headers: { ...request.headers, traceparent: traceparent(parent) } }
-    const begin = (sent: ExchangeRequest) =>
-      fiber.getRef(References.TracerEnabled)
-        ? spanned(start, sent, options)
-        : Effect.succeed(start(sent, options))
-    return whole.sign === undefined
-      ? begin(whole)
-      : Effect.flatMap(
-        whole.sign(whole),
-        (signature) => begin({ ...whole, headers: { ...whole.headers, ...signature } })
-      )
+    if (whole.sign !== undefined) return signed(traced(() => false, start), whole, whole.sign, options)
+    return fiber.getRef(References.TracerEnabled)
+      ? spanned(start, whole, options)
+      : Effect.succeed(start(whole, options))
   })

@@ -10,7 +10,7 @@ import { Loading } from "../parts/Loaded.tsx"
 import { call, report } from "../state/actions.ts"
 import { at, type Reply } from "../state/client.ts"
 import { causeText } from "../state/failure.ts"
-import { useTexts } from "../state/preferences.ts"
+import { useTexts } from "../state/texts.ts"
 
 type Version = Reply<"admin-version", "version">
 

@@ -13,9 +13,9 @@ import { When } from "../parts/Time.tsx"
 import { act, report } from "../state/actions.ts"
 import { rest } from "../state/client.ts"
 import { failureText } from "../state/failure.ts"
-import { useTexts } from "../state/preferences.ts"
 import { readOf, reload } from "../state/reads.ts"
 import { choose, useQuery } from "../state/route.ts"
+import { useTexts } from "../state/texts.ts"
 
 const shownReplies = 20
 const shownSamples = 200

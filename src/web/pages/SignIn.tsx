@@ -7,8 +7,8 @@ import { Dialog } from "../parts/Dialog.tsx"
 import { Failure, Field, Form } from "../parts/Form.tsx"
 import { leaveStart } from "../parts/Heading.tsx"
 import { Preferences } from "../parts/Preferences.tsx"
-import { useTexts } from "../state/preferences.ts"
 import { signIn } from "../state/session.ts"
+import { useTexts } from "../state/texts.ts"
 
 /** The field of the key and the button below it. `children` stand above; `class` is the form's. */
 const KeyForm = ({ children, class: kind = "" }: {

@@ -13,9 +13,9 @@ import { numbers, Table } from "../parts/Table.tsx"
 import { act, call, copyText, report } from "../state/actions.ts"
 import type { Reply } from "../state/client.ts"
 import { causeText, failureText } from "../state/failure.ts"
-import { useTexts } from "../state/preferences.ts"
 import { readOf, reload } from "../state/reads.ts"
 import { useUnsaved } from "../state/route.ts"
+import { useTexts } from "../state/texts.ts"
 import { DurabilityNotice } from "./configuration.tsx"
 
 const Export = () => {

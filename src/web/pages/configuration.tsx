@@ -4,9 +4,9 @@
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useMemo } from "preact/hooks"
-import { useTexts } from "../state/preferences.ts"
 import { readOf } from "../state/reads.ts"
 import { useAtom } from "../state/registry.ts"
+import { useTexts } from "../state/texts.ts"
 
 const configAtom = readOf("admin-config", "get", { query: { accounts: "false" }, reactivityKeys: ["config"] })
 

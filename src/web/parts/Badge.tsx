@@ -3,10 +3,11 @@
  */
 import type { ComponentChildren } from "preact"
 import type { AccountItem, RequestItem } from "../state/client.ts"
-import { clockAtom } from "../state/live.ts"
-import { useTexts } from "../state/preferences.ts"
+import { type ChangedAccount, clockAtom } from "../state/live.ts"
 import { useAtom } from "../state/registry.ts"
+import { useTexts } from "../state/texts.ts"
 import { countdown } from "./format.ts"
+import { Since } from "./Time.tsx"
 
 type Sign = { readonly sign: string; readonly tone: string }
 
@@ -44,9 +45,12 @@ export const BackIn = ({ receivedAt, seconds }: { readonly seconds: number; read
   return <span class="hint">{` ${t.backIn(countdown(left))}`}</span>
 }
 
-/** An account's state; while it is out of rotation, also why, and when it comes back. */
+/** An account's state; while it is out of rotation, also why, since when, and when it comes back. */
 export const AccountBadge = ({ item, receivedAt }: {
-  readonly item: Pick<AccountItem, "disabled" | "health" | "health_reason" | "recovery_seconds" | "test_status">
+  readonly item: Pick<
+    ChangedAccount,
+    "disabled" | "health" | "health_reason" | "health_since" | "recovery_seconds" | "test_status"
+  >
   /** When the page received `item`, in milliseconds of the page's clock. */
   readonly receivedAt: number
 }) => {
@@ -69,6 +73,12 @@ export const AccountBadge = ({ item, receivedAt }: {
         <>
           {" "}
           <span class="hint clip" title={t.reason(item.health_reason)}>{t.reason(item.health_reason)}</span>
+        </>
+      )}
+      {isHeldBack && typeof item.health_since === "number" && (
+        <>
+          {" "}
+          <Since at={item.health_since} />
         </>
       )}
     </>

@@ -5,9 +5,9 @@ import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { pageHelp } from "../state/help.ts"
 import { returnToPlace } from "../state/places.ts"
-import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
 import { routeAtom } from "../state/route.ts"
+import { useTexts } from "../state/texts.ts"
 
 let first = true
 

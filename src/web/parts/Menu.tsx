@@ -4,8 +4,8 @@
  */
 import * as Atom from "effect/reactivity/Atom"
 import { useLayoutEffect, useRef } from "preact/hooks"
-import { useTexts } from "../state/preferences.ts"
 import { registry, useAtom } from "../state/registry.ts"
+import { useTexts } from "../state/texts.ts"
 import { follow } from "./follow.ts"
 import { Icon } from "./Icon.tsx"
 

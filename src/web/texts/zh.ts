@@ -2,7 +2,7 @@
  * The console's texts in Chinese.
  */
 import type { DriverName } from "../../api.ts"
-import type { Texts } from "./en.ts"
+import type { AllTexts } from "./later.ts"
 
 const separated = (n: number | string): string => typeof n === "string" ? n : n.toLocaleString("zh-CN")
 
@@ -251,6 +251,10 @@ const reasons: Readonly<Record<string, string>> = {
   "the upstream limits its rate": "上游限制其速率",
   "it runs as many completions as it may": "已达到其并发上限",
   "the upstream refuses its login": "上游拒绝其登录",
+  "there is no such host": "没有该主机",
+  "the connection was refused": "连接被拒绝",
+  "the connection failed": "连接失败",
+  "it is silent": "没有应答",
   "the upstream has suspended it": "上游已将其封停"
 }
 
@@ -414,7 +418,7 @@ const exclusions: Readonly<Record<string, string>> = {
   rehearsed: "演练中的失败"
 }
 
-export const zh: Texts = {
+export const zh: AllTexts = {
   common: {
     ...words,
     product: "Model Gateway",
@@ -490,7 +494,9 @@ export const zh: Texts = {
     previous: "上一页",
     next: "下一页",
     changes: (n) => `${separated(n)} 项变化`,
-    shown: (from, to, of) => `${from}–${to}，共 ${of}`
+    since: (time) => `自 ${time}`,
+    shown: (from, to, of) => `${from}–${to}，共 ${of}`,
+    unpriced: (n) => `${separated(n)} 个请求未计入费用：其模型没有配置价格。`
   },
   failures: {
     unreachable: "无法连接到网关。",
@@ -517,7 +523,25 @@ export const zh: Texts = {
     refusedInHour: (n) => `${separated(n)} 个被拒绝`,
     firstEvent: "首个事件",
     firstEvents: "首个事件 p50 · p95",
-    onLogScale: "p95，对数刻度",
+    ofP95: "p95",
+    figures: "最近一小时的数字",
+    toHourBefore: "与前一小时相比",
+    points: (difference) => `${difference} 个百分点`,
+    stateOfAll: "网关状态",
+    allWell: (ready, all) =>
+      all === 0 ? "一切正常。" : `一切正常：${separated(all)} 个账号中 ${separated(ready)} 个可用。`,
+    needsYou: (n) => `${separated(n)} 项需要处理：`,
+    needs: {
+      upstream: (name, isAway) => `${name} ${isAway ? "无应答" : "需要查看"}`,
+      upstreams: (n) => `${separated(n)} 个上游需要查看`,
+      out: (n) => `${separated(n)} 个账号已移出轮换`,
+      failed: (n) => `${separated(n)} 个账号上次测试失败`,
+      cooling: (n) => `${separated(n)} 个账号冷却中`,
+      keys: (n) => `${separated(n)} 个密钥接近限额`,
+      errors: (n) => `${separated(n)} 种错误`,
+      warnings: (n) => `${separated(n)} 项设置有警告`
+    },
+    listed: (parts) => `${parts.join("，")}。`,
     costToday: "今日费用",
     tokensToday: "今日 Token",
     today: "今日使用最多",
@@ -542,10 +566,12 @@ export const zh: Texts = {
     accountCount: (n) => `${n} 个账号`,
     which: "具体账号",
     first: "最早",
-    hoursOf: (name) => `${name} 每小时的请求`,
+    hourOf: (name) => `${name} 最近一小时的尝试`,
+    stepOf: (ago, attempts, failed) =>
+      `${ago} 至 ${ago - 5} 分钟前：${separated(attempts)} 次尝试，${separated(failed)} 次失败`,
+    ofHour: "最近一小时",
     tryRate: "每分钟尝试",
     p95Name: "首个事件 p95",
-    day: "最近 24 小时",
     waits: "等待中",
     warning: "警告",
     atLimit: "已达限额",
@@ -564,6 +590,7 @@ export const zh: Texts = {
     slotsOf: (used, of) => `槽位 ${separated(used)} / ${separated(of)}`,
     runningNow: (n) => `${separated(n)} 个请求进行中`,
     cellHint: "每格为一个账号，按使用中的槽位填充。",
+    idle: (n) => `${separated(n)} 个空闲`,
     noAccounts: "还没有账号，网关无法回答任何请求。",
     addAccounts: "添加账号",
     queue: "队列",
@@ -596,12 +623,21 @@ export const zh: Texts = {
     bucket: (time, n, failed, p95) =>
       [time, `${n} 个请求，${failed} 个失败`, ...p95 === undefined ? [] : [`p95 ${p95}`]].join("\n"),
     dragHint: "在柱形上拖动可选择范围。",
+    mostInBar: (n) => `每个柱形最多 ${n} 个`,
+    slowestBar: (time) => `p95 最高 ${time}`,
+    now: "现在",
+    p95: "p95",
+    copyId: "复制 ID",
+    copyCurl: "复制为 curl",
+    curl: "请求的 curl 命令",
+    noCurl: "记录中没有该请求的完整正文。",
+    onlyKey: "只看此密钥",
+    compareWith: (id) => `与 ${id} 比较`,
     styles: (name) => styleNames[name] ?? name,
     shortStyles: (name) => shortStyleNames[name] ?? name,
     outcomes: (name) => outcomeNames[name] ?? name,
     states: (name) => stateNames[name] ?? name,
     keyNames: (id) => id === "direct" ? "直通令牌或未知密钥" : id,
-    keyId: (name) => `${name} 的 ID`,
     filters: "筛选",
     filtersUsed: (n) => n === 0 ? "筛选" : `筛选（${n}）`,
     facets: {
@@ -670,6 +706,7 @@ export const zh: Texts = {
     amount: "数量",
     price: "价格",
     billed: (cost, source) => source === "server" ? `服务器收费 ${cost}。` : `按价格计为 ${cost}。`,
+    listPrice: (day) => `${day} 的官方标价`,
     byPrices: (cost) => `按价格应为 ${cost}。`,
     byServer: (cost) => `服务器自称 ${cost}。`,
     unpricedUnits: (units) => `没有价格：${units}。`,
@@ -685,7 +722,6 @@ export const zh: Texts = {
     trying: "等待上游",
     given: "已放弃",
     failed: "失败",
-    failedLater: "之后失败",
     causes: (name) => causeNames[name] ?? name,
     outcomes: (name) => outcomeNames[name] ?? name,
     advice: (name) => adviceTexts[name],
@@ -705,7 +741,6 @@ export const zh: Texts = {
     },
     atFault: (who) => `责任方：${who}`,
     faults: { caller: "客户端", gateway: "网关", upstream: "上游", account: "账号" },
-    tried: "已尝试",
     excluded: (targets) => `未使用：${targets}`,
     exclusions: (reason) => exclusions[reason] ?? reason,
     openAccount: "打开该账号",
@@ -802,7 +837,29 @@ export const zh: Texts = {
     finish: (reason) => `结束原因：${reason}`,
     bodiesGone: "正文已不再保留：较新的请求需要空间。"
   },
+  compare: {
+    title: "比较两个请求",
+    choose: "与其他请求比较…",
+    compare: "比较",
+    byId: "请求 ID",
+    newest: (model) => model === null ? "最新请求" : `${model} 的最新请求`,
+    swap: "交换",
+    facts: "概况",
+    fact: "项目",
+    differs: "（不同）",
+    change: "变化",
+    body: "正文",
+    reply: "回复",
+    same: "两者相同。",
+    nothing: "两者都没有。",
+    notKept: "两个请求的正文未全部保留。",
+    equal: (n) => `⋯ ${separated(n)} 行相同`,
+    signs: (first, second) => `− 只在 ${first} 中，+ 只在 ${second} 中。`,
+    amountOf: (id) => `数量，${id}`,
+    costOf: (id) => `费用，${id}`
+  },
   promptCache: {
+    fromCache: "来自缓存",
     title: "提示词缓存",
     names: (name) => cacheNames[name] ?? name,
     read: (read, of, isExpected) => `${isExpected ? "预期的" : "提示词的"} ${of} 个 Token 中读取了 ${read} 个`,
@@ -985,7 +1042,6 @@ export const zh: Texts = {
     cachedOf: (n) => `其中缓存 ${n}`,
     reasoningOf: (n) => `其中推理 ${n}`,
     cost: "费用",
-    unpriced: (n) => `${separated(n)} 个请求未计入费用：其模型没有配置价格。`,
     attempts: "尝试次数",
     attemptsEach: (n) => `平均每个请求 ${n} 次`,
     errors: "错误",
@@ -1088,7 +1144,14 @@ export const zh: Texts = {
     disable: "停用",
     save: "保存",
     saveAnyway: "仍然保存",
-    states: { ready: "可用", cooled: "冷却中", disabled: "已停用", noAccount: "没有可用账号", found: "需要检查" },
+    states: {
+      ready: "可用",
+      cooled: "冷却中",
+      disabled: "已停用",
+      noAccount: "没有可用账号",
+      away: "无应答",
+      found: "缺少模型"
+    },
     drivers: (name) => (driverNames as Readonly<Record<string, string>>)[name] ?? name,
     modelCount: (n) => `${n} 个模型`,
     through: (proxy) => `经由代理 ${proxy}`,
@@ -1182,6 +1245,7 @@ export const zh: Texts = {
     serverModel: (name) => `服务器上的名称：${name}`,
     currency: (code) => `价格以 ${code} 计。`,
     entry: "价格名称",
+    listPrice: (day) => `${day} 的官方标价`,
     priceOf: (name) => `价格名称：${name}`,
     missing: "缺少",
     setPrice: "设置价格",

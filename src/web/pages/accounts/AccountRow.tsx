@@ -13,9 +13,9 @@ import { Ago } from "../../parts/Time.tsx"
 import type { AccountItem } from "../../state/client.ts"
 import { receivedAtom } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 
 export type Action = "toggle" | "test" | "note" | "organization" | "sessions" | "delete"
 

@@ -6,7 +6,7 @@ import { TextField } from "../../parts/Form.tsx"
 import { act, attempt, report } from "../../state/actions.ts"
 import type { AccountItem } from "../../state/client.ts"
 import { accountName } from "../../state/names.ts"
-import { useTexts } from "../../state/preferences.ts"
+import { useTexts } from "../../state/texts.ts"
 
 /** What is reloaded after a change of accounts. */
 export const changedBy = ["accounts", "config", "host", "upstreams"] as const

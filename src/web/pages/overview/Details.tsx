@@ -1,18 +1,21 @@
 /**
- * What stands below the last hour: what needs attention, the pool, the queue, the upstreams, and what is used most today.
+ * The overview: its sentence and figures, what needs attention, the last hour, the pool, the queue, the upstreams, and what is used most today.
  */
 import { duration } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loading } from "../../parts/Loaded.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { clockAtom, queueAtom } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { useCurrentAccounts } from "./accounts.ts"
 import { Attention } from "./Attention.tsx"
+import { Figures } from "./Figures.tsx"
 import { Leaders } from "./Leaders.tsx"
+import { Minutes } from "./Minutes.tsx"
 import { Pool } from "./Pool.tsx"
+import { Sentence } from "./Sentence.tsx"
 import { UpstreamRows } from "./UpstreamRows.tsx"
 
 const Queue = () => {
@@ -55,13 +58,17 @@ const Queue = () => {
   )
 }
 
+/** What needs attention stands first. */
 export const Details = () => {
   useCurrentAccounts()
   return (
     <>
+      <Sentence />
+      <Figures />
       <div class="columns overview">
         <Attention />
         <div class="stack">
+          <Minutes />
           <Pool />
           <Queue />
         </div>

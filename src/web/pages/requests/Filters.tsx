@@ -8,10 +8,11 @@ import { follow } from "../../parts/follow.ts"
 import { countdown, dateTime, duration, number, zoneName } from "../../parts/format.ts"
 import { Icon } from "../../parts/Icon.tsx"
 import { useStill } from "../../parts/still.ts"
-import { useTexts, zoneAtom } from "../../state/preferences.ts"
+import { zoneAtom } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
 import type { RequestFacets } from "../../state/requests.ts"
 import { choose, type Query } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import {
   containing,
   exactly,
