@@ -5,7 +5,7 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { DriverName } from "../contracts/drivers.ts"
-import type { ServingContract } from "../contracts/names.ts"
+import type { CloudName, ServingContract, VendorPlace } from "../contracts/names.ts"
 import type { Limits } from "../domain/limits.ts"
 import type { ModelFacts } from "../domain/modelFacts.ts"
 import type { Model } from "../domain/models.ts"
@@ -95,6 +95,8 @@ export interface UpstreamConfig {
   readonly driver: DriverName
   /** Without a trailing slash, with the query that every call gets; empty with the embedded driver. */
   readonly base_url: string
+  /** The vendor whose server it is, and where; `undefined` for a server that is as its contract says. */
+  readonly server: VendorServer | undefined
   readonly models: ReadonlyArray<ConfiguredModel>
   /** The contract of completions; `undefined` for the one of the driver. */
   readonly contract: ServingContract | undefined
@@ -139,6 +141,12 @@ export interface UpstreamConfig {
   readonly account_max_queue: number | undefined
   /** The limits in effect, derived from the accounts where they are unset. */
   readonly limits: UpstreamLimits
+}
+
+/** A vendor's server, as operators name it. */
+export interface VendorServer {
+  readonly vendor: CloudName
+  readonly place: VendorPlace
 }
 
 /** A header that goes to an upstream; its value is a secret. */

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { driverNames, protocolNames } from "../contracts/drivers.ts"
+import { cloudNames } from "../contracts/names.ts"
 import { addressPrivacies, parseRange } from "../domain/addresses.ts"
 import { sessionPrivacies } from "../domain/clientIdentity.ts"
 import { parseDecimal } from "../domain/decimal.ts"
@@ -624,6 +625,38 @@ const pem = (description: string) => Schema.optionalKey(text.annotate({ descript
 
 /** What every upstream may have besides its driver's fields: whether it serves, the way to it, and its limits. */
 const sharedFields = {
+  vendor: Schema.optionalKey(
+    described(
+      oneOf(cloudNames),
+      "Cloud whose server it is: it sets the address, the paths and the header of keys. `bedrock` is the endpoint Mantle."
+    )
+  ),
+  region: Schema.optionalKey(
+    described(
+      text.check(Schema.makeFilter((value) => regionForm.test(value) ? undefined : regionRule)),
+      "Region of a `bedrock`, `bedrock-runtime` or `vertex` server."
+    )
+  ),
+  project: Schema.optionalKey(
+    described(
+      text.check(
+        Schema.makeFilter((value) =>
+          /^[a-z0-9][a-z0-9:.-]{1,62}$/.test(value) ? undefined : "must be the id or the number of a project"
+        )
+      ),
+      "Project of a `vertex` server."
+    )
+  ),
+  resource: Schema.optionalKey(
+    described(
+      text.check(
+        Schema.makeFilter((value) =>
+          /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$/i.test(value) ? undefined : "must be the name of a resource"
+        )
+      ),
+      "Resource of an `azure` server."
+    )
+  ),
   enabled: withDefault(described(flag, "Whether the upstream serves requests."), true),
   headers: withDefault(
     Schema.Record(Schema.String, text).annotate({

@@ -122,6 +122,7 @@ describe("decodeConfig", () => {
         name: "default",
         driver: "embedded",
         credential: "account",
+        server: undefined,
         base_url: "",
         models: [],
         tools: "prompt",
