@@ -600,7 +600,7 @@ describe("the figures of the console", () => {
   it("Requests: each request since the restart, their counts by value and by time", async () => {
     await open("requests")
     const outcome = (done: Done): string =>
-      isOk(done) ? "✓ OK" : isLeft(done) ? "↩ Cancelled" : `✕${codeOf(done)}${done.end === "broken" ? 503 : 400}`
+      isOk(done) ? "OK" : isLeft(done) ? "Cancelled" : `${codeOf(done)}${done.end === "broken" ? 503 : 400}`
     await shows(
       "requests",
       async () =>

@@ -59,7 +59,6 @@ const Account = ({ isGone, item: listed, listedAt }: {
   const page = () => (
     <>
       <Heading name={identifier}>
-        <a class="button" href={linkTo("accounts")}>{t.allAccounts}</a>
         <button type="button" disabled={isTesting} onClick={() => void runTests([name])}>{t.test}</button>
         <button type="button" onClick={() => setOpen("note")}>{t.note}</button>
         {hasOrganization && <button type="button" onClick={() => setOpen("organization")}>{t.organization}</button>}

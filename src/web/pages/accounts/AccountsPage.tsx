@@ -10,6 +10,7 @@ import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { ReadContext, useStill } from "../../parts/still.ts"
 import { Pager, Table, useOrder } from "../../parts/Table.tsx"
@@ -56,7 +57,9 @@ const Facets = ({ chosen, counts }: {
           onClick={() => choose({ state, page: "" })}
         >
           {state !== "" && (
-            <span class={`sign ${accountSigns[state].tone}`} aria-hidden="true">{accountSigns[state].sign}</span>
+            <span class={`sign ${accountSigns[state].tone}`}>
+              <Sign of={accountSigns[state].sign} />
+            </span>
           )}
           <span>{state === "" ? t.all : states[state]}</span>
           <strong>{counts === undefined ? "" : number(counts[state === "" ? "all" : state])}</strong>

@@ -62,7 +62,6 @@ const Shown = ({ item, onOpen, value }: {
   return (
     <>
       <Heading name={name}>
-        <a class="button" href={linkTo("keys")}>{t.allKeys}</a>
         <button
           type="button"
           disabled={value === undefined}

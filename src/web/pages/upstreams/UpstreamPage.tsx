@@ -69,7 +69,6 @@ const Upstream = ({ isGone, item }: { readonly item: UpstreamItem; readonly isGo
   const page = () => (
     <>
       <Heading name={name}>
-        <a class="button" href={linkTo("upstreams")}>{t.allUpstreams}</a>
         <button type="button" disabled={isTesting} onClick={test}>{t.test}</button>
         <button type="button" onClick={() => setOpen("edit")}>{t.edit}</button>
         <button type="button" disabled={busy} onClick={toggle}>{enabled ? t.disable : t.enable}</button>
