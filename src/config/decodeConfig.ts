@@ -219,6 +219,7 @@ const toAutoDelete = (group: typeof Groups.AutoDelete.Type): GatewayConfig["auto
 })
 
 const toAdmin = (group: typeof Groups.Admin.Type): AdminConfig => ({
+  locked: group.locked,
   jwt_expire_hours: group.jwt_expire_hours,
   password_hash: group.password_hash === undefined || group.password_hash === ""
     ? undefined
@@ -368,6 +369,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
     currency,
     auth: keep(before?.auth, {
       direct_upstream,
+      hash_keys: groups.auth.hash_keys,
       public_models: groups.auth.public_models,
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys

@@ -292,6 +292,7 @@ export const en = {
     of: (part: string, whole: string) => `${part} of ${whole}`,
     actionOn: (action: string, name: string) => `${action} ${name}`,
     deleteAsk: "This cannot be undone.",
+    locked: (file: string) => `The configuration is locked: change it in ${file}.`,
     notLasting:
       "Changes are lost when the process ends: the configuration comes from the environment and is not written back.",
     page: (page: number, pages: number) => `Page ${page} of ${pages}`,
