@@ -7,7 +7,7 @@ import { pageHelp } from "../state/help.ts"
 import { returnToPlace } from "../state/places.ts"
 import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
-import { routeAtom } from "../state/route.ts"
+import { linkTo, type Page, routeAtom } from "../state/route.ts"
 
 let first = true
 
@@ -18,9 +18,14 @@ export const leaveStart = (): void => {
 
 /**
  * A page's heading. It sets the window's title and takes the focus when the page opens, and has a link to what
- * the documents say about it. `children` are the page's actions.
+ * the documents say about it, and above it the page that it is part of. `children` are the page's actions.
  */
-export const Heading = ({ children, name }: { readonly name: string; readonly children?: ComponentChildren }) => {
+export const Heading = ({ children, name, parent }: {
+  readonly name: string
+  /** The page with the list that the page is of. */
+  readonly parent?: Page
+  readonly children?: ComponentChildren
+}) => {
   const t = useTexts()
   const { page } = useAtom(routeAtom)
   const ref = useRef<HTMLHeadingElement>(null)
@@ -35,6 +40,11 @@ export const Heading = ({ children, name }: { readonly name: string; readonly ch
   }, [])
   return (
     <div class="heading">
+      {parent !== undefined && (
+        <p class="crumbs hint">
+          <a href={linkTo(parent)}>{t.common.pages[parent]}</a> <span aria-hidden="true">›</span>
+        </p>
+      )}
       <div class="title">
         <h1 ref={ref} tabIndex={-1}>{name}</h1>
         <a href={pageHelp(page)} target="_blank" rel="noreferrer">{t.common.help}</a>

@@ -84,6 +84,17 @@ const accountOf = (identifier: string, index: number) => {
     last_test: tested
       ? { success: false, message: "the session could not be created: HTTP 502 with HTML", at: now - 900_000 }
       : { success: true, message: "the account answered", at: now - 900_000 },
+    ...index % 20 === 3
+      ? {
+        credential: {
+          kind: index === 3 ? "google" : "command",
+          identity: index === 3 ? "models@project.iam.gserviceaccount.com" : "/usr/local/bin/token",
+          expires_at: now + 2_400_000,
+          renewed_at: now - 1_200_000,
+          failure: index === 23 ? { message: "command: the program ended with 3", at: now - 60_000 } : null
+        }
+      }
+      : {},
     health_since: broken ? now - 3_600_000 * 5 : cooling ? now - 40_000 : null,
     quota: [],
     budgets: []

@@ -42,8 +42,7 @@ const Shown = ({ currency, model, onEdit, prices, targets }: {
   const requests = { model: `"${id}"` }
   return (
     <>
-      <Heading name={id}>
-        <a class="button" href={linkTo("models")}>{t.allModels}</a>
+      <Heading name={id} parent="models">
         {actions.slice(0, mostButtons).map(({ onClick, text }) => (
           <button key={text} type="button" onClick={onClick}>{text}</button>
         ))}

@@ -1,6 +1,7 @@
 /**
  * The keys, models, upstreams or accounts of which there is most in a report of usage.
  */
+import { Breaking } from "../../parts/Name.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { Count, Money } from "../../parts/Values.tsx"
 import type { Reply } from "../../state/client.ts"
@@ -50,7 +51,13 @@ export const TopTable = ({ by, currency, linkOf, name, rows }: {
         const link = linkOf({ value, text })
         return (
           <tr key={value}>
-            <th scope="row" class="text">{link === undefined ? text : <a href={link}>{text}</a>}</th>
+            <th scope="row" class="text">
+              {link === undefined ? text : (
+                <a href={link}>
+                  <Breaking text={text} />
+                </a>
+              )}
+            </th>
             <td class="number">
               <Count value={row.requests} />
             </td>
