@@ -114,8 +114,8 @@ const Captured = () => {
                 <Row
                   key={chain_key}
                   cells={[
-                    request_preview || "–",
-                    response_preview || "–",
+                    <Preview key="asked" text={request_preview} />,
+                    <Preview key="answered" text={response_preview} />,
                     <When key="time" at={created_at} />,
                     <Status key="status" status={status} />,
                     model ?? "–",
