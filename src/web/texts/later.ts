@@ -482,6 +482,7 @@ export const later = {
       ...percentiles
     },
     percentiles,
+    speed: "Tokens/s",
     timesNotKept: "not kept then",
     legend: "Parts of the chart",
     itsRequests: "Its requests",
@@ -495,6 +496,37 @@ export const later = {
     missReasonsHint: "Of the requests that are kept.",
     reason: "Reason",
     others: "Others",
+    more: (n: number) => `${separated(n)} more`,
+    less: "Less",
+    during: {
+      day: "in 24 hours",
+      week: "in 7 days",
+      month: "in 30 days",
+      quarter: "in 90 days",
+      year: "in a year",
+      custom: "in this time"
+    },
+    before: {
+      day: "the 24 hours before",
+      week: "the 7 days before",
+      month: "the 30 days before",
+      quarter: "the 90 days before",
+      year: "the year before",
+      custom: "the time before"
+    },
+    amounts: {
+      requests: (n: string) => `${n} requests`,
+      failed: (n: string) => `${n} failed requests`,
+      tokens: (n: string) => `${n} tokens`,
+      cache: (n: string) => `${n} tokens of prompts`
+    },
+    change: (share: string, sign: number, before: string) =>
+      sign === 0 ? `as much as in ${before}` : `${share} % ${sign > 0 ? "more" : "less"} than in ${before}`,
+    sentence: (during: string, change: string | undefined) =>
+      `${[during, ...change === undefined ? [] : [change]].join(", ")}.`,
+    timesMore: (times: string, before: string) => `${times} times as much as in ${before}`,
+    topShare: (share: string, name: string) => `${share} of it is ${name}.`,
+    cachedShare: (share: string) => `${share} of the tokens of prompts came from caches.`,
     notReached: "not reached",
     specialKeys: (key: string): string | undefined => specialKeys[key],
     asOf: (time: string) => `As of ${time}`,

@@ -987,6 +987,7 @@ export const zh: AllTexts = {
       ...percentiles
     },
     percentiles,
+    speed: "令牌/秒",
     timesNotKept: "当时未保留",
     legend: "图表的组成",
     itsRequests: "其请求",
@@ -999,6 +1000,35 @@ export const zh: AllTexts = {
     missReasonsHint: "仅统计保留的请求。",
     reason: "原因",
     others: "其他",
+    more: (n) => `另外 ${separated(n)} 项`,
+    less: "收起",
+    during: {
+      day: "在 24 小时内",
+      week: "在 7 天内",
+      month: "在 30 天内",
+      quarter: "在 90 天内",
+      year: "在一年内",
+      custom: "在此时间段内"
+    },
+    before: {
+      day: "之前 24 小时",
+      week: "之前 7 天",
+      month: "之前 30 天",
+      quarter: "之前 90 天",
+      year: "之前一年",
+      custom: "之前同样长的时间"
+    },
+    amounts: {
+      requests: (n) => `${n} 个请求`,
+      failed: (n) => `${n} 个失败请求`,
+      tokens: (n) => `${n} 个令牌`,
+      cache: (n) => `${n} 个提示词令牌`
+    },
+    change: (share, sign, before) => sign === 0 ? `与${before}相同` : `比${before}${sign > 0 ? "多" : "少"} ${share} %`,
+    sentence: (during, change) => `${[during, ...change === undefined ? [] : [change]].join("，")}。`,
+    timesMore: (times, before) => `是${before}的 ${times} 倍`,
+    topShare: (share, name) => `其中 ${share} 为 ${name}。`,
+    cachedShare: (share) => `${share} 的提示词令牌来自缓存。`,
     notReached: "未到达",
     specialKeys: (key) => specialKeys[key],
     asOf: (time) => `截至 ${time}`,

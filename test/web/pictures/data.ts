@@ -528,31 +528,66 @@ const measures = (requestCount: number, seed: number) => {
 
 const hour = 3_600_000
 
-/** The fields by which a row of usage is named. */
-const named = (by: string, index: number): object => {
-  switch (by) {
-    case "hour":
-      return { hour: iso(Math.floor(now / hour) * hour - (23 - index) * hour) }
-    case "day":
-      return { day: iso(now - (29 - index) * 24 * hour).slice(0, 10) }
-    case "key":
-      return { key: keys[index]!.id, key_name: keys[index]!.name }
-    case "account":
-      return { account: `hash${index}`, account_identifier: accountNames[index] }
-    case "model":
-      return { model: models[index % models.length] }
-    case "style":
-      return { style: styles[index % styles.length] }
-    case "upstream":
-      return { upstream }
-    case "target":
-      return { target }
-    default:
-      return { [by]: "default" }
-  }
+/** Usage of one hour by one key, model and account. */
+interface Used {
+  readonly at: number
+  readonly requests: number
+  readonly seed: number
+  readonly names: Readonly<Record<string, object>>
 }
 
-const rowsOf: Readonly<Record<string, number>> = { hour: 24, day: 30, key: 12, account: 20, model: 5, style: 4 }
+/** The start of the running hour. */
+const lastHour = Math.floor(now / hour) * hour
+
+/** Everything that was used in the last 60 days: in each hour by three keys, of which there are twelve. */
+const used: ReadonlyArray<Used> = Array.from(
+  { length: 60 * 24 },
+  (_, ago) =>
+    Array.from({ length: 3 }, (_, part): Used => {
+      const seed = ago * 3 + part
+      const random = makeRandom(30_000 + seed)
+      const at = lastHour - ago * hour
+      const [key, model, account] = [keys[random(12)]!, models[random(models.length)], random(20)]
+      return {
+        at,
+        seed,
+        // Less at night, and a little less in earlier weeks.
+        requests: 20 + random(60) + Math.round(120 * Math.max(0, Math.sin(((at / hour) % 24 - 6) / 24 * 2 * Math.PI))) -
+          Math.min(15, Math.floor(ago / 96)),
+        names: {
+          hour: { hour: iso(at) },
+          day: { day: iso(at).slice(0, 10) },
+          key: { key: key.id, key_name: key.name },
+          account: { account: `hash${account}`, account_identifier: accountNames[account] },
+          model: { model },
+          style: { style: pick(random, styles) },
+          upstream: { upstream },
+          target: { target }
+        }
+      }
+    })
+).flat()
+
+type UsedMeasures = ReturnType<typeof measures>
+
+/** The sums of what was used; percentiles and shares are of the largest part. */
+const sumOf = (all: ReadonlyArray<Used>): UsedMeasures => {
+  const parts = all.map(({ requests, seed }) => ({
+    ...measures(requests, seed),
+    cost: (requests * (1 + seed % 7) / 250).toFixed(4)
+  }))
+  const sum: Record<string, unknown> = { ...parts[0] ?? measures(0, 1) }
+  for (const [name, value] of Object.entries(sum)) {
+    if (typeof value !== "number" || /_p\d\d/.test(name)) continue
+    sum[name] = parts.reduce((total, part) => total + Number(part[name as keyof UsedMeasures]), 0)
+  }
+  const failed = Number(sum["failed"])
+  return {
+    ...sum as UsedMeasures,
+    cost: parts.reduce((total, { cost }) => total + Number(cost), 0).toFixed(4),
+    errors: failed === 0 ? {} : { upstream_empty_output: failed }
+  }
+}
 
 /** Sessions of agents, some with agents that they started, by what they are grouped by. */
 const sessionRows = (by: ReadonlyArray<string>): Array<Record<string, unknown>> =>
@@ -583,32 +618,36 @@ const sessionRows = (by: ReadonlyArray<string>): Array<Record<string, unknown>> 
 /** A reply of the usage endpoint for a query. */
 export const usage = (query: URLSearchParams) => {
   const by = (query.get("by") ?? "").split(",").filter((name) => name !== "")
-  const counts = by.map((name) => rowsOf[name] ?? 1)
-  const total = counts.reduce((product, count) => product * count, 1)
-  const rows = by.length === 0 ?
-    [] :
-    by.includes("session") ?
-    sessionRows(by) :
-    Array.from({ length: Math.min(total, 500) }, (_, index) => {
-      let left = index
-      const names = by.map((name, place) => {
-        const at = left % counts[place]!
-        left = Math.floor(left / counts[place]!)
-        return named(name, at)
-      })
-      return Object.assign({}, ...names, measures(40 + ((index * 211) % 900), index)) as Record<string, unknown>
-    })
-  const sort = query.get("sort")
-  if (sort !== null) rows.sort((a, b) => Number(b[sort]) - Number(a[sort]))
+  const [from, to] = [query.get("from") ?? iso(now - 24 * hour), query.get("to") ?? iso(lastHour + hour)]
+  const only = ["key", "model", "style"].filter((name) => (query.get(name) ?? "") !== "")
+  const asked = used.filter(({ at, names }) =>
+    at >= Math.floor(Date.parse(from) / hour) * hour && at < Date.parse(to) &&
+    only.every((name) => Object.values(names[name]!).includes(query.get(name)))
+  )
+  const rows: Array<Record<string, unknown>> = by.length === 0
+    ? []
+    : by.includes("session")
+    ? sessionRows(by)
+    : [...Map.groupBy(asked, ({ names }) => JSON.stringify(by.map((name) => names[name] ?? { [name]: "default" })))]
+      .map(([, all]) =>
+        Object.assign({}, ...by.map((name) => all[0]!.names[name] ?? { [name]: "default" }), sumOf(all)) as Record<
+          string,
+          unknown
+        >
+      )
+  const [sort, sign] = [query.get("sort"), query.get("order") === "asc" ? 1 : -1]
+  if (sort !== null) rows.sort((a, b) => (Number(a[sort]) - Number(b[sort])) * sign)
+  else if (by.includes("hour") || by.includes("day")) rows.reverse()
+  else rows.sort((a, b) => Number(b["total_tokens"]) - Number(a["total_tokens"]))
   return {
-    from: query.get("from") ?? iso(now - 24 * hour),
-    to: query.get("to") ?? iso(Math.ceil(now / hour) * hour),
+    from,
+    to,
     by,
     zone: query.get("zone") ?? "UTC",
     utc_days_before: null,
     currency: "USD",
     rows,
-    totals: measures(12_480, 1),
+    totals: sumOf(asked),
     truncated: false,
     store: { kind: "sqlite", persistent: true, detail: null }
   }

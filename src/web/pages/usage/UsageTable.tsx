@@ -134,6 +134,17 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
       : "–"
   const took = (name: LineName) => percentile(name, (value) => <Took ms={value} />)
   const columns: ReadonlyArray<Measure | false> = [
+    hasCost && {
+      name: currency === null ? t.cost : t.costIn(currency),
+      sort: "cost",
+      rank: 2,
+      cell: ({ cost, unpriced_requests }) => (
+        <span title={unpriced_requests === 0 ? undefined : common.unpriced(unpriced_requests)}>
+          <Money amount={cost} currency={currency} inTable />
+          {unpriced_requests > 0 && " *"}
+        </span>
+      )
+    },
     { name: t.requests, sort: "requests", rank: 2, cell: ({ requests }) => <Count value={requests} /> },
     {
       name: t.failed,
@@ -148,7 +159,7 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
         </span>
       )
     },
-    { name: t.left, sort: "left", rank: 3, cell: ({ left, requests }) => <Share value={left} of={requests} /> },
+    { name: t.left, sort: "left", rank: 3, cell: ({ left }) => <Count value={left} /> },
     measure === "tokens" &&
     { name: t.tokens, sort: "total_tokens", rank: 3, cell: ({ total_tokens }) => <Count value={total_tokens} /> },
     {
@@ -171,23 +182,18 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
         </span>
       )
     },
-    hasCost && {
-      name: currency === null ? t.cost : t.costIn(currency),
-      sort: "cost",
+    {
+      name: t.fromCache,
+      sort: "prompt_cache_hit_rate",
       rank: 2,
-      cell: ({ cost, unpriced_requests }) => (
-        <span title={unpriced_requests === 0 ? undefined : common.unpriced(unpriced_requests)}>
-          <Money amount={cost} currency={currency} inTable />
-          {unpriced_requests > 0 && " *"}
-        </span>
-      )
+      cell: (row) => <CacheShare row={row} />
     },
     { name: t.percentiles.first_event_p50_ms, sort: "first_event_p50_ms", rank: 3, cell: took("first_event_p50_ms") },
     { name: t.percentiles.first_event_p95_ms, sort: "first_event_p95_ms", rank: 2, cell: took("first_event_p95_ms") },
     { name: t.percentiles.duration_p95_ms, sort: "duration_p95_ms", rank: 2, cell: took("duration_p95_ms") },
     { name: t.percentiles.queue_p95_ms, sort: "queue_p95_ms", rank: 3, cell: took("queue_p95_ms") },
     {
-      name: t.percentiles.tokens_per_second_p50,
+      name: t.speed,
       sort: "tokens_per_second_p50",
       rank: 3,
       cell: percentile("tokens_per_second_p50", number)
@@ -201,12 +207,6 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
           <Count value={attempts} />
         </span>
       )
-    },
-    measure === "cache" && {
-      name: t.fromCache,
-      sort: "prompt_cache_hit_rate",
-      rank: 2,
-      cell: (row) => <CacheShare row={row} />
     }
   ]
   return columns.flatMap((column): ReadonlyArray<Measure> => {
