@@ -138,7 +138,7 @@ describe("usage at the console", () => {
     await pressed.choose(page.getByRole("combobox", { name: "Range" }), "7 days")
     // 990 for the reasoner, 120 for chat, and what the models of two days ago cost; 3,000 nine days ago.
     await page.getByText(
-      /^€1,\d\d\d\.00 in 7 days, 5\d % less than in the 7 days before\. 7\d % of it is upstream-reasoner\./
+      /^€2,\d\d\d\.00 in 7 days, 2\d % less than in the 7 days before\. 4\d % of it is upstream-reasoner\./
     )
       .waitFor()
     assert.strictEqual(pressed.count, 2)

@@ -327,6 +327,15 @@ export const later = {
     finish: (reason: string) => `ended: ${reason}`,
     bodiesGone: "The bodies are no longer kept: newer requests needed the space."
   },
+  exports: {
+    jsonl: "Download JSONL",
+    csv: "Download CSV",
+    running: "Reading what is saved",
+    rows: (n: number) => count(n, "row", "rows"),
+    stop: "Stop",
+    done: (n: number, file: string) => `${count(n, "row", "rows")} saved as ${file}.`,
+    cut: (n: number, file: string) => `The first ${separated(n)} rows saved as ${file}: narrow the list for the others.`
+  },
   compare: {
     title: "Compare two requests",
     choose: "Compare with…",

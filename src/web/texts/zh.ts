@@ -810,6 +810,15 @@ export const zh: AllTexts = {
     finish: (reason) => `结束原因：${reason}`,
     bodiesGone: "正文已不再保留：较新的请求需要空间。"
   },
+  exports: {
+    jsonl: "下载 JSONL",
+    csv: "下载 CSV",
+    running: "正在读取要保存的内容",
+    rows: (n) => `${separated(n)} 行`,
+    stop: "停止",
+    done: (n, file) => `${separated(n)} 行已保存为 ${file}。`,
+    cut: (n, file) => `前 ${separated(n)} 行已保存为 ${file}：缩小列表范围可保存其余内容。`
+  },
   compare: {
     title: "比较两个请求",
     choose: "与其他请求比较…",

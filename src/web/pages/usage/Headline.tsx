@@ -38,12 +38,16 @@ export const Headline = ({ before, measure, nameOf, range, reply: { currency, ro
       (most, row) => most === undefined || measureOf(row, measure) > measureOf(most, measure) ? row : most,
       undefined
     )
+  const sentences = [
+    t.sentence(t.during[range], change),
+    ...top === undefined || nameOf === undefined || isLine(measure) || rows.length < 2 || now === 0
+      ? []
+      : [t.topShare(percent(measureOf(top, measure), now), nameOf(top))],
+    ...totals.cached_tokens === 0 ? [] : [t.cachedShare(percent(totals.cached_tokens, totals.prompt_tokens))]
+  ]
   return (
     <p class="headline">
-      <strong>{amount}</strong> {t.sentence(t.during[range], change)}{" "}
-      {top !== undefined && nameOf !== undefined && !isLine(measure) && rows.length > 1 && now > 0 &&
-        t.topShare(percent(measureOf(top, measure), now), nameOf(top))} {totals.cached_tokens > 0 &&
-        t.cachedShare(percent(totals.cached_tokens, totals.prompt_tokens))}
+      <strong>{amount}</strong> {sentences.join(" ")}
     </p>
   )
 }
