@@ -28,7 +28,7 @@ export const endpointRoles: Roles = {
   "admin-host": { config: "viewer", status: "viewer" },
   "admin-version": { version: "viewer" },
   "admin-nodes": { nodes: "viewer" },
-  "admin-webhooks": { get: "viewer" }
+  "admin-webhooks": { get: "viewer", deliveries: "viewer" }
 }
 
 /** The role that an endpoint needs. */

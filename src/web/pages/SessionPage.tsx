@@ -5,7 +5,7 @@ import { useEffect, useMemo, useState } from "preact/hooks"
 import { RequestBadge } from "../parts/Badge.tsx"
 import { Empty } from "../parts/Empty.tsx"
 import { Facts } from "../parts/Facts.tsx"
-import { duration, exactTime, number } from "../parts/format.ts"
+import { duration, exactTime, number, percent } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded, Loading } from "../parts/Loaded.tsx"
 import { type Column, Row, Table } from "../parts/Table.tsx"
@@ -116,7 +116,7 @@ const Turns = ({ session, sessionKey }: { readonly session: string; readonly ses
     ...hasAgents ? [{ name: usage.groups.agent, rank: 2, width: "9rem" } as const] : [],
     { name: requests.model, rank: 2 },
     { name: t.tools, rank: 2 },
-    { name: requests.outcome, rank: 1, width: "9rem" },
+    { name: requests.outcome, rank: 1, width: "13rem" },
     { name: requests.duration, rank: 2, number: true, width: "5.4rem" },
     { name: requests.in, rank: 3, number: true, width: "4.6rem" },
     { name: requests.out, rank: 3, number: true, width: "4.6rem" },
@@ -212,7 +212,7 @@ export const SessionPage = ({ of = "" }: { readonly of: string | undefined }) =>
                     ],
                     [t.time, duration(totals.duration_ms)],
                     [usage.tokens, number(totals.total_tokens)],
-                    [usage.fromCache, <CacheShare key="cache" row={totals} />],
+                    [usage.fromCache, percent(totals.cached_tokens, totals.prompt_tokens)],
                     [
                       usage.cost,
                       currency === null ? undefined : <Money key="cost" amount={totals.cost} currency={currency} />

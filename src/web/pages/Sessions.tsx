@@ -7,7 +7,7 @@ import { csvLine } from "../../domain/printed.ts"
 import { Empty } from "../parts/Empty.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Search, Select } from "../parts/Form.tsx"
-import { dayOf, duration, exactTime, minuteOfDay, number, timeOfDay, when } from "../parts/format.ts"
+import { dayOf, exactTime, minuteOfDay, number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
 import { Lazy, Loaded } from "../parts/Loaded.tsx"
 import { type Column, type Order, Pager, Row, Table, useOrder } from "../parts/Table.tsx"
@@ -34,7 +34,7 @@ const mostHours = 10_000
 const pageSize = 50
 
 /** What the list can be sorted by; its own order is by falling tokens. */
-const sorts = ["requests", "failed", "duration_ms", "total_tokens", "prompt_cache_hit_rate", "cost"] as const
+const sorts = ["requests", "failed", "total_tokens", "prompt_cache_hit_rate", "cost"] as const
 
 const nothingKept: ReadonlyArray<Recorded> = []
 
@@ -47,10 +47,6 @@ const idOf = ({ app, key, session }: UsageRow): string => [key, app, session].jo
 const recordedId = ({ app, key, session }: Recorded): string => [key, app === "" ? "none" : app, session].join("\u0000")
 
 const exactly = (from: number, to: number): string => `${exactTime(from)} – ${exactTime(to)}`
-
-/** From a time to another one, of which the day is said where it is another one. */
-const timesOf = (from: number, to: number): string =>
-  `${when(from)} – ${dayOf(from) === dayOf(to) ? timeOfDay(to) : when(to)}`
 
 const useRows = (by: string, limit: number, from: string, order?: Order<(typeof sorts)[number]>) => {
   const read = useMemo(
@@ -72,11 +68,11 @@ const hoursOf = (rows: ReadonlyArray<UsageRow>): ReadonlyMap<string, readonly [f
   return hours
 }
 
-/** From an hour to another one: the day stands where it is another than that before it, or than today. */
+/** From a time to another one, to the minute: the day stands where it is another than that before it, or than today. */
 const spanOf = (first: number, last: number): string => {
   const hourOf = (at: number, before: number) =>
     dayOf(at) === dayOf(before) ? minuteOfDay(at) : `${dayOf(at)} ${minuteOfDay(at)}`
-  return first === last ? hourOf(first, Date.now()) : `${hourOf(first, Date.now())} – ${hourOf(last, first)}`
+  return last - first < 60_000 ? hourOf(first, Date.now()) : `${hourOf(first, Date.now())} – ${hourOf(last, first)}`
 }
 
 /** When a session was active: exactly as far as its requests are kept, else by the hours of usage. */
@@ -86,7 +82,7 @@ const When = ({ hours, recorded, row }: {
   readonly hours: readonly [first: number, last: number] | undefined
 }) => {
   const isWhole = recorded !== undefined && recorded.requests >= row.requests
-  if (isWhole) return <span title={exactly(recorded.from, recorded.to)}>{timesOf(recorded.from, recorded.to)}</span>
+  if (isWhole) return <span title={exactly(recorded.from, recorded.to)}>{spanOf(recorded.from, recorded.to)}</span>
   return <>{hours === undefined ? "–" : spanOf(...hours)}</>
 }
 
@@ -117,13 +113,12 @@ const Rows = ({ agents, currency, hours, page, recorded, rows }: {
   const isNarrowed = useQuery()["q"] !== undefined
   const columns: ReadonlyArray<Column> = [
     { name: usage.session, rank: 1, width: "16%" },
-    { name: usage.groups.app, rank: 2, width: "7rem" },
+    { name: usage.groups.app, rank: 2, width: "7.6rem" },
     { name: usage.groups.key, rank: 2 },
     { name: t.models, rank: 3 },
-    { name: t.hours, rank: 3, width: "10.4rem" },
+    { name: t.hours, rank: 3, width: "9.6rem" },
     { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.6rem" },
     { name: usage.failed, rank: 3, sort: "failed", number: true, width: "4.4rem" },
-    { name: t.time, rank: 3, sort: "duration_ms", number: true, width: "6.4rem" },
     { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.6rem" },
     { name: usage.fromCache, rank: 3, sort: "prompt_cache_hit_rate", number: true, width: "6.2rem" },
     ...currency === null
@@ -135,7 +130,6 @@ const Rows = ({ agents, currency, hours, page, recorded, rows }: {
     row.failed === 0
       ? "0"
       : <a class="bad" href={linkTo("requests", undefined, { ...query, outcome: "failed" })}>{number(row.failed)}</a>,
-    duration(row.duration_ms),
     <Count key="tokens" value={row.total_tokens} />,
     <CacheShare key="cache" row={row} />,
     ...currency === null ? [] : [<Money key="cost" amount={row.cost} currency={currency} inTable />]

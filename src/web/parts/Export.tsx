@@ -24,7 +24,7 @@ const longestName = 120
 export const fileName = (list: string, filter: Query, ending: string): string => {
   const parts = Object.entries(filter).filter(([, value]) => value !== "").flat()
   const name = [list, ...parts].join("-").replaceAll(/[^\p{L}\p{N}._-]+/gu, "-").replaceAll(/-{2,}/g, "-")
-  return `${name.slice(0, longestName).replace(/-$/, "")}.${ending}`
+  return `${name.slice(0, longestName).replace(/-+$/, "")}.${ending}`
 }
 
 const types = { jsonl: "application/x-ndjson", csv: "text/csv" } as const

@@ -914,13 +914,14 @@ export const en = {
     answered: "Reply",
     rounds: "Rounds",
     saved: (id: string) => `The sample was saved as ${id}.`,
-    noneCaptured: "No replies have been captured yet.",
+    noneCaptured:
+      "No replies have been captured yet. Ask above: the reply of the upstream is kept byte for byte, to look at and to replay.",
     noneFound: "No captured reply contains this text.",
     savedSamples: "Saved samples",
     sample: "Sample",
     created: "Saved",
     size: "Size",
-    noneSaved: "No samples have been saved yet.",
+    noneSaved: "No samples have been saved yet. A saved one outlasts a restart, and is replayed in any API.",
     deleteAsk: (rounds: number, size: string) =>
       `The sample has ${count(rounds, "round", "rounds")}, ${size}. This cannot be undone.`,
     replay: "Replay",

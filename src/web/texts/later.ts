@@ -169,7 +169,8 @@ export const later = {
     position: (from: number, to: number, total: number | undefined) =>
       `${separated(from)}–${separated(to)}${total === undefined ? "" : ` of ${separated(Math.max(to, total))}`}`,
     kept: (n: number, limit: number) => `${count(n, "request", "requests")} kept, at most ${separated(limit)}`,
-    empty: "No requests yet. The requests of your clients appear here as they arrive.",
+    empty:
+      "No requests yet. Each request of your clients appears here as it arrives, with what went over both wires: what was asked, tried and answered, how long it took and what it cost.",
     noneFit: "No request matches. Remove a filter to see more.",
     searchOn: "Nothing found among the newest requests. Select Older to keep searching.",
     nodesMissing: (nodes: string) => `Requests of these nodes are missing: ${nodes}.`,
@@ -596,7 +597,18 @@ export const later = {
     noAnswer: "No answer",
     waiting: "Waiting",
     dropped: "Dropped",
-    empty: "There are no webhooks.",
+    empty:
+      "There are no webhooks. Add one, and your own program hears when a budget is used up, an account is refused or an upstream fails.",
+    deliveries: "Deliveries",
+    deliveriesOf: (name: string) => `Deliveries to ${name}`,
+    deliveriesHint:
+      "The last 100 of this node, in memory. Sent again, an event keeps its id, so that its receiver knows it.",
+    noDeliveries: "Nothing has been sent since the start of this node.",
+    when: "When",
+    event: "Event",
+    outcome: "Outcome",
+    took: "Took",
+    sendAgain: "Send again",
     incomplete: "Name, URL and secret are required.",
     exists: (name: string) => `The webhook ${name} already exists.`,
     changedMeanwhile: "The webhook was changed meanwhile. Open it again.",

@@ -615,6 +615,31 @@ const sessionRows = (by: ReadonlyArray<string>): Array<Record<string, unknown>> 
     }))
   }).flat()
 
+/** The sums of rows. */
+const sumOfRows = (rows: ReadonlyArray<Record<string, unknown>>): UsedMeasures => {
+  const sum: Record<string, unknown> = measures(0, 1)
+  for (const name of Object.keys(sum)) {
+    if (typeof sum[name] !== "number" && name !== "cost") continue
+    const total = rows.reduce((all, row) => all + Number(row[name] ?? 0), 0)
+    sum[name] = name === "cost" ? total.toFixed(4) : Math.round(total)
+  }
+  return sum as UsedMeasures
+}
+
+/** The sessions of the kept requests. */
+export const recordedSessions = (query: URLSearchParams) => ({
+  sessions: sessionRows([]).map((row, index) => ({
+    key: row["key"],
+    app: row["app"],
+    session: row["session"],
+    models: [models[index % models.length], ...index % 3 === 0 ? [models[(index + 2) % models.length]] : []],
+    from: now - (index + 3) * hour - 1_234_000,
+    to: now - Math.floor(index / 2) * hour - 61_000,
+    requests: row["requests"]
+  })).filter(({ session }) => [null, session].includes(query.get("session") as string | null)),
+  complete: true
+})
+
 /** A reply of the usage endpoint for a query. */
 export const usage = (query: URLSearchParams) => {
   const by = (query.get("by") ?? "").split(",").filter((name) => name !== "")
@@ -627,7 +652,7 @@ export const usage = (query: URLSearchParams) => {
   const rows: Array<Record<string, unknown>> = by.length === 0
     ? []
     : by.includes("session")
-    ? sessionRows(by)
+    ? sessionRows(by).filter((row) => ["session", "key"].every((name) => [null, row[name]].includes(query.get(name))))
     : [...Map.groupBy(asked, ({ names }) => JSON.stringify(by.map((name) => names[name] ?? { [name]: "default" })))]
       .map(([, all]) =>
         Object.assign({}, ...by.map((name) => all[0]!.names[name] ?? { [name]: "default" }), sumOf(all)) as Record<
@@ -647,7 +672,7 @@ export const usage = (query: URLSearchParams) => {
     utc_days_before: null,
     currency: "USD",
     rows,
-    totals: sumOf(asked),
+    totals: by.includes("session") ? sumOfRows(rows) : sumOf(asked),
     truncated: false,
     store: { kind: "sqlite", persistent: true, detail: null }
   }

@@ -93,6 +93,8 @@ export const fixedReply = (name: string, query: URLSearchParams): object | undef
         : data.requestPage
     case "/admin/requests/facets":
       return data.facets
+    case "/admin/requests/sessions":
+      return data.recordedSessions(query)
     case "/admin/requests/histogram":
       return data.histogram
     case "/admin/requests/r3997":

@@ -3,6 +3,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { dateTime, dayStart, number, percent, utcDate } from "../../parts/format.ts"
+import { useLayout } from "../../parts/layout.ts"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { type Column, Pager, Row, Table } from "../../parts/Table.tsx"
 import { Count, Money, Took } from "../../parts/Values.tsx"
@@ -221,6 +222,9 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
   })
 }
 
+/** What a card shows. */
+const onCards: ReadonlySet<SortName> = new Set(["cost", "requests", "failed", "prompt_cache_hit_rate"])
+
 /** The rows of a time: those of the first groups in the chosen order, and the sums of all. */
 export const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
   const { common, usage: t } = useTexts()
@@ -232,7 +236,11 @@ export const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonl
   const { asked, measure, page } = choice
   // Of the reply, which may still be one of an earlier choice.
   const order = orderFor(asked, first, measure)
-  const measures = useMeasures(choice, reply)
+  const isCards = useLayout() === "cards"
+  // A card has room for two lines; by the others it can be sorted.
+  const measures = useMeasures(choice, reply).map((each) =>
+    isCards && !onCards.has(each.sort) && each.class !== "part-of" ? { ...each, cell: () => null } : each
+  )
   // Without an order of its own, the newest time is first.
   const rows = order === undefined ? reply.rows.toReversed() : reply.rows
   const pages = Math.max(1, Math.ceil(rows.length / pageSize))
