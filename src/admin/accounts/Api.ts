@@ -323,6 +323,8 @@ export const QueueWaiter = Schema.Struct({
   account: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "QueueWaiter" })
 
+const named = { identifier: Schema.NonEmptyString }
+
 /** The pool of an upstream. */
 const UpstreamPool = Schema.Struct({
   name: Schema.String,
@@ -398,7 +400,7 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
       example: { action: "add", accounts: [{ email: "another@example.com", password: "secret" }], dry_run: true }
     })),
   HttpApiEndpoint.patch("patch", "/admin/accounts/:identifier", {
-    params: { identifier: Schema.NonEmptyString },
+    params: named,
     payload: PatchAccountRequest,
     success: PatchAccountReply
   }).annotateMerge(documented({
@@ -409,19 +411,15 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     errors: [...changing, "not_found"],
     example: { disabled: true, note: "on holiday" }
   })),
-  HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", {
-    params: { identifier: Schema.NonEmptyString },
-    success: AccountsReply
-  }).annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
-  HttpApiEndpoint.post("renew", "/admin/accounts/:identifier/renew", {
-    params: { identifier: Schema.NonEmptyString },
-    success: RenewAccountReply
-  }).annotateMerge(documented({
-    summary: "Renew the token of an account's credential now",
-    description:
-      "Asks its source for a newer token. While that fails, the old one serves until its end. An account with a token or a login has nothing to renew: 409.",
-    errors: [...finding, "conflict"]
-  })),
+  HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", { params: named, success: AccountsReply })
+    .annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
+  HttpApiEndpoint.post("renew", "/admin/accounts/:identifier/renew", { params: named, success: RenewAccountReply })
+    .annotateMerge(documented({
+      summary: "Renew the token of an account's credential now",
+      description:
+        "Asks its source for a newer token. While that fails, the old one serves until its end. An account with a token or a login has nothing to renew: 409.",
+      errors: [...finding, "conflict"]
+    })),
   HttpApiEndpoint.post("test", "/admin/accounts/test", { payload: TestAccountRequest, success: AccountTestResult })
     .annotateMerge(documented({
       summary: "Test an account",

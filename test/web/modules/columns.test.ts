@@ -104,7 +104,7 @@ const explained = (section: string): ReadonlySet<string> =>
 
 describe("the columns of the console's tables", () => {
   const sections = new Map(
-    ["console", "console-entries"].flatMap((page) =>
+    ["console", "console-usage", "console-entries"].flatMap((page) =>
       readFileSync(path.join(root, "docs/operate", `${page}.md`), "utf8").split(/^## /m)
         .map((section) => [section.split("\n", 1)[0] ?? "", explained(section)] as const)
     )
