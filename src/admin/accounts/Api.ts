@@ -441,11 +441,9 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     errors: [...finding, ...bodies],
     example: { identifier: "someone@example.com" }
   })),
-  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(
-    documented({
-      summary: "Read the state of the queue over all nodes",
-      description: "Responds with 503 while the shared store is unavailable.",
-      errors: [...reading, "store_unavailable"]
-    })
-  )
+  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(documented({
+    summary: "Read the state of the queue over all nodes",
+    description: "Responds with 503 while the shared store is unavailable.",
+    errors: [...reading, "store_unavailable"]
+  }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: accounts and queue") {}
