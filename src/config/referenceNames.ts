@@ -10,7 +10,7 @@ const own = /^(?:PORT|HOST|(?:GATEWAY|HOST|OTEL)_.*)$/i
 const pattern = /^(?:[A-Za-z_][A-Za-z0-9_]*\*?|\*)$/
 
 /** A reference to a variable. Where none is replaced, a text with one is most likely a secret that anybody can guess. */
-const reference = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/
+const reference = /\$\{(?:[A-Za-z_][A-Za-z0-9_]*|file:[^}]*)\}/
 
 /** Whether a text refers to a variable, as `${NAME}`. */
 export const namesVariable = (text: string): boolean => reference.test(text)
