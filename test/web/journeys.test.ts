@@ -2,7 +2,6 @@
  * Journeys at the console, from end to end, in Chromium.
  */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
-import { readFileSync } from "node:fs"
 import type { Locator, Page } from "playwright-core"
 import { keyPreview } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -15,6 +14,7 @@ import {
   open,
   openSignedIn,
   result,
+  savedBy,
   signIn,
   useBrowser,
   type Watched
@@ -671,11 +671,9 @@ describe("journeys at the console", () => {
     await page.getByText("No session matches.").waitFor()
     await search.fill("the-session")
     await row.waitFor()
-    const saved = page.waitForEvent("download")
-    await button("Download CSV").click()
-    const file = await saved
-    assert.strictEqual(file.suggestedFilename(), "sessions-range-day-q-the-session.csv")
-    const [head, line, rest] = readFileSync(await file.path(), "utf8").split("\r\n")
+    const { content, name } = await savedBy(page, "Download CSV")
+    assert.strictEqual(name, "sessions-range-day-q-the-session.csv")
+    const [head, line, rest] = content.split("\r\n")
     assert.match(head ?? "", /^session,app,key,key_name,models,from,to,requests,failed/)
     assert.match(line ?? "", /^the-session,claude-code,[^,]+,[^,]*,upstream-chat,\d{4}-.*Z,\d{4}-.*Z,2,0,/)
     assert.strictEqual(rest, "")
@@ -686,13 +684,8 @@ describe("journeys at the console", () => {
     await signedIn("changes")
     const changes = page.getByRole("table", { name: "Changes" })
     await changes.getByRole("row", { name: /Admin key.*responses\.store_ttl_seconds not set\s+60/ }).waitFor()
-    const saved = page.waitForEvent("download")
-    await button("Download CSV").click()
-    const file = await saved
-    assert.strictEqual(file.suggestedFilename(), "changes.csv")
-    assert.match(
-      readFileSync(await file.path(), "utf8"),
-      /^at,who,name,address,node,action,fields\r\n[^]*responses\.store_ttl_seconds: – → 60/
-    )
+    const { content, name } = await savedBy(page, "Download CSV")
+    assert.strictEqual(name, "changes.csv")
+    assert.match(content, /^at,who,name,address,node,action,fields\r\n[^]*responses\.store_ttl_seconds: – → 60/)
   })
 })

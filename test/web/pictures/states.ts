@@ -250,7 +250,7 @@ export const states: ReadonlyArray<State> = [
         revision: "1"
       }
     },
-    open: press("Delete ops"),
+    open: act("Delete", "ops"),
     ...question
   },
   { name: "token-new", route: "settings", open: press("New token"), ...dialog },
