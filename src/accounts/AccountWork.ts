@@ -18,7 +18,9 @@ export const AccountWorkFacts = Schema.Struct({
   failedHour: Schema.Int,
   /** The class of the last such failure, and its message. */
   lastError: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String, at: Schema.Finite })),
-  lastTest: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message: Schema.String, at: Schema.Finite }))
+  lastTest: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message: Schema.String, at: Schema.Finite })),
+  /** Since when it is as it is, cooling or out; `null` in rotation, and where this process has not seen it leave. */
+  heldBackSince: Schema.NullOr(Schema.Finite)
 })
 export type AccountWorkFacts = typeof AccountWorkFacts.Type
 
@@ -28,7 +30,8 @@ export const noWork: AccountWorkFacts = {
   requestsHour: 0,
   failedHour: 0,
   lastError: null,
-  lastTest: null
+  lastTest: null,
+  heldBackSince: null
 }
 
 const latest = <A extends { readonly at: number }>(a: A | null, b: A | null): A | null =>
@@ -42,7 +45,10 @@ export const addWork = (a: AccountWorkFacts, b: AccountWorkFacts): AccountWorkFa
   requestsHour: a.requestsHour + b.requestsHour,
   failedHour: a.failedHour + b.failedHour,
   lastError: latest(a.lastError, b.lastError),
-  lastTest: latest(a.lastTest, b.lastTest)
+  lastTest: latest(a.lastTest, b.lastTest),
+  heldBackSince: a.heldBackSince === null || (b.heldBackSince !== null && b.heldBackSince < a.heldBackSince)
+    ? b.heldBackSince
+    : a.heldBackSince
 })
 
 /** Counts the work of one account. */
@@ -95,7 +101,8 @@ export class AccountWork {
       requestsHour,
       failedHour,
       lastError: this.#lastError,
-      lastTest: this.#lastTest
+      lastTest: this.#lastTest,
+      heldBackSince: null
     }
   }
 

@@ -12,6 +12,7 @@ import { sha256Hex } from "../config/json.ts"
 import { type CredentialFacts, type TokenMaker, unusedFacts } from "../credentials/CredentialSource.ts"
 import { tokenMakerOf } from "../credentials/sources.ts"
 import { accountHash, nationalMobile } from "../domain/identity.ts"
+import type { SlotState } from "../placement/PoolState.ts"
 import { driverThrough } from "../upstream/connection.ts"
 import type { Driver, Login } from "../upstream/Upstream.ts"
 import type { Drivers } from "../upstream/Upstreams.ts"
@@ -57,6 +58,7 @@ export class PooledAccount {
   cleanUp: CleanUp | undefined = undefined
   /** What its credential does, once its tokens are made. */
   credential: (() => CredentialFacts | undefined) | undefined = undefined
+  #heldBack: { readonly state: "cooling" | "out"; readonly at: number } | undefined = undefined
   #source: TokenMaker | undefined = undefined
   #hash: string | undefined = undefined
   #isAnonymous: boolean | undefined = undefined
@@ -148,6 +150,23 @@ export class PooledAccount {
     this.fault = fault
     this.epoch++
     return this.faults
+  }
+
+  /** Notes that it is held back in a state from a time on, in Unix milliseconds. More faults in the state change nothing. */
+  heldBack(state: "cooling" | "out", at: number): void {
+    if (this.#heldBack?.state !== state) this.#heldBack = { state, at }
+  }
+
+  /** Notes that it is in rotation. */
+  broughtBack(): void {
+    this.#heldBack = undefined
+  }
+
+  /** Since when it is in a state, in Unix milliseconds; `null` in rotation, and where this process has not seen it leave. */
+  heldBackSince(state: SlotState): number | null {
+    // Another node of a store may have brought it back.
+    if (state === "ready") this.broughtBack()
+    return this.#heldBack?.state === state ? this.#heldBack.at : null
   }
 
   /** Forgets the faults. */

@@ -44,7 +44,7 @@ export const moveCauseOf = (fault: Fault | undefined): MoveCause =>
 /** Whether an account is out and being tried: it has no time of recovery then. */
 const isDue = (slot: AccountSlot): boolean => slot.state === "out" && slot.until === Number.POSITIVE_INFINITY
 
-/** Logs that an account leaves the rotation, and publishes that it is refused. `delay` is in milliseconds. */
+/** Notes and logs that an account leaves the rotation, and publishes that it is refused. `delay` is in milliseconds. */
 export const logSuspension = (
   notices: Notices,
   account: PooledAccount,
@@ -52,18 +52,20 @@ export const logSuspension = (
   reason: string,
   delay: number,
   count: number
-): Effect.Effect<void> => {
-  const { hash, note, upstream } = account
-  if (state === "out") notices.publish("account.refused", hash, { account: hash, note, upstream, reason })
-  // Cool-downs are common; a refused account needs its operator.
-  const log = state === "out" ? Effect.logWarning : Effect.logDebug
-  return Effect.annotateLogs(log("An upstream account is out of rotation"), {
-    account: account.hash,
-    reason,
-    seconds: delay / 1_000,
-    count
+): Effect.Effect<void> =>
+  Effect.clockWith((clock) => {
+    const { hash, note, upstream } = account
+    account.heldBack(state, clock.currentTimeMillisUnsafe())
+    if (state === "out") notices.publish("account.refused", hash, { account: hash, note, upstream, reason })
+    // Cool-downs are common; a refused account needs its operator.
+    const log = state === "out" ? Effect.logWarning : Effect.logDebug
+    return Effect.annotateLogs(log("An upstream account is out of rotation"), {
+      account: account.hash,
+      reason,
+      seconds: delay / 1_000,
+      count
+    })
   })
-}
 
 /** Publishes that a refused account serves again. */
 export const publishBack = (notices: Notices, { hash, note, upstream }: PooledAccount): void =>
@@ -119,6 +121,7 @@ export const makeAccountHealth = Effect.fnUntraced(function*(
   const restore = (slot: AccountSlot) => {
     if (slot.state === "out") publishBack(notices, slot.account)
     state.restore(slot)
+    slot.account.broughtBack()
   }
 
   const suspend = (slot: AccountSlot, fault: Fault, count: number, { delay, stated }: Suspension, clock: Clock) => {

@@ -165,7 +165,7 @@ const factsOf = (account: PooledAccount, state: AccountState, quotas: Quotas): A
       : account.reasonFor(fault),
     recovery,
     testStatus: health === "out" ? "failed" : tested,
-    work: account.work?.facts() ?? noWork,
+    work: { ...account.work?.facts() ?? noWork, heldBackSince: account.heldBackSince(health) },
     quota: quotas.windowsOf(account),
     budgets,
     hasToken: token !== undefined,
@@ -301,7 +301,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         (report): AccountAccess => {
           const { upstream } = account
           const credential = new AccountCredential(account, tokens, new Held(upstream, driver, undefined))
-          return { upstream, driver, credential, account: leasedAccount(account), report }
+          return { upstream, driver, credential, account: leasedAccount(account), report, renewNow: tokens.renewNow }
         }
       )
     })

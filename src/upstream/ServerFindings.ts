@@ -10,18 +10,23 @@ import { nearest } from "../domain/nearest.ts"
 import type { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 import { placeOfUpstream } from "../domain/upstreamNames.ts"
 
-/** A finding: a sentence for operators, without an address or a credential. */
-export interface ServerFinding {
-  readonly upstream: string
-  /** Whether the server does not answer, or lacks a model. */
-  readonly kind: "away" | "missing"
-  readonly message: string
+/** A finding: a sentence for operators, without an address or a credential. The server does not answer, for a reason, or lacks a model. */
+export type ServerFinding =
+  & { readonly upstream: string; readonly message: string }
+  & ({ readonly kind: "away"; readonly reason: string } | { readonly kind: "missing" })
+
+/** A server that does not answer: why, and since when in Unix milliseconds. */
+export interface Away {
+  readonly reason: string
+  readonly since: number
 }
 
 /** The findings of all upstreams in effect. */
 export class ServerFindings extends Context.Service<ServerFindings, {
   /** In the order of the configuration; empty while all servers answer and have the models that the configuration names. */
   readonly now: () => ReadonlyArray<ServerFinding>
+  /** The servers that do not answer, by upstream. */
+  readonly away: () => ReadonlyMap<string, Away>
   /**
    * Reads the list again of the server whose names callers may use, because one of them is unknown: a model may be new there. Waits for the
    * list for two seconds at most. Without effect within five seconds of the last reading.
@@ -39,10 +44,11 @@ const reasonOf = ({ cause, kind }: UpstreamFailure): string =>
   kind === "timeout" ? "it is silent" : causeClass(cause) ?? "the connection failed"
 
 /** The finding of a failed read; a server that refuses to list its models answers all the same. */
-export const notAnswering = (upstream: string, failure: UpstreamFailure): ReadonlyArray<ServerFinding> =>
-  failure.kind === "transport" || failure.kind === "timeout"
-    ? [{ upstream, kind: "away", message: `upstream ${upstream} does not answer: ${reasonOf(failure)}` }]
-    : []
+export const notAnswering = (upstream: string, failure: UpstreamFailure): ReadonlyArray<ServerFinding> => {
+  if (failure.kind !== "transport" && failure.kind !== "timeout") return []
+  const reason = reasonOf(failure)
+  return [{ upstream, kind: "away", reason, message: `upstream ${upstream} does not answer: ${reason}` }]
+}
 
 /** The models of the configuration that a list lacks. Without a tag, a name means `latest`. An empty list names nothing. */
 export const missingModels = (

@@ -21,7 +21,7 @@ import { ListedModels } from "../config/ListedModels.ts"
 import { listedName, type ServersModel } from "../domain/routes.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { driverThrough } from "./connection.ts"
-import { missingModels, notAnswering, type ServerFinding, ServerFindings } from "./ServerFindings.ts"
+import { type Away, missingModels, notAnswering, type ServerFinding, ServerFindings } from "./ServerFindings.ts"
 import type { Driver } from "./Upstream.ts"
 import { type Drivers, Upstreams } from "./Upstreams.ts"
 
@@ -137,6 +137,8 @@ export const startReadingModels = Effect.gen(function*() {
   let readers: ReadonlyMap<string, Reader> = new Map()
   /** What the last read of each upstream has shown. */
   const findings = new Map<string, ReadonlyArray<ServerFinding>>()
+  /** The servers that do not answer, each since the read that has found it so first. */
+  const away = new Map<string, Away>()
   /** When the last read of each upstream began or ended, in monotonic milliseconds. */
   const readAt = new Map<string, number>()
   const scope = yield* Effect.scope
@@ -148,6 +150,9 @@ export const startReadingModels = Effect.gen(function*() {
   const found = (name: string, now: ReadonlyArray<ServerFinding>) => {
     const before = findings.get(name) ?? []
     findings.set(name, now)
+    const silent = now.find(({ kind }) => kind === "away")
+    if (silent?.kind !== "away") away.delete(name)
+    else away.set(name, { reason: silent.reason, since: away.get(name)?.since ?? clock.currentTimeMillisUnsafe() })
     const isNew = ({ message }: ServerFinding) => !before.some((known) => known.message === message)
     return Effect.forEach(now.filter(isNew), ({ message }) => Effect.logWarning(message), { discard: true }).pipe(
       Effect.andThen(isAway(before) && !isAway(now) ? Effect.logInfo(`upstream ${name} answers`) : Effect.void)
@@ -180,6 +185,7 @@ export const startReadingModels = Effect.gen(function*() {
       if (readers.has(name)) continue
       yield* FiberMap.remove(reading, name)
       findings.delete(name)
+      away.delete(name)
     }
     for (const [name, reader] of readers) {
       if (isSame(before.get(name), reader)) continue
@@ -212,7 +218,8 @@ export const startReadingModels = Effect.gen(function*() {
 
   return ServerFindings.of({
     readAgain: Effect.asVoid(Effect.timeoutOption(readAgain, longestWait)),
-    now: () => Array.from(config.now().upstreams.keys()).flatMap((name) => findings.get(name) ?? [])
+    now: () => Array.from(config.now().upstreams.keys()).flatMap((name) => findings.get(name) ?? []),
+    away: () => away
   })
 })
 

@@ -1,5 +1,5 @@
 /**
- * The last hour by minutes: a value for each minute that has one, at most 60. A minute is identified by its number, so minutes that a
+ * The last hours by minutes: a value for each minute that has one, at most 60 an hour. A minute is identified by its number, so minutes that a
  * changed clock has left behind or ahead have no value.
  */
 
@@ -15,20 +15,22 @@ export const minuteOf = (time: number): number => Math.floor(time / minuteMillis
 export const isWithinHour = (minute: number, newest: number): boolean =>
   minute > newest - minutesKept && minute <= newest
 
-/** A place is in use for one minute of each hour. */
+/** A place is in use for one minute of each round of its hours. */
 export class MinuteRing<A> {
-  readonly #minutes = new Float64Array(minutesKept).fill(Number.NaN)
+  readonly #minutes: Float64Array
   readonly #values: Array<A> = []
   readonly #make: () => A
 
   /** `make` makes the value of a minute that has none yet. */
-  constructor(make: () => A) {
+  constructor(make: () => A, hours = 1) {
+    this.#minutes = new Float64Array(hours * minutesKept).fill(Number.NaN)
     this.#make = make
   }
 
-  /** The value of a minute, which takes the place of a minute of another hour. */
+  /** The value of a minute, which takes the place of an earlier or later one. */
   at(minute: number): A {
-    const place = ((minute % minutesKept) + minutesKept) % minutesKept
+    const places = this.#minutes.length
+    const place = ((minute % places) + places) % places
     if (this.#minutes[place] !== minute) {
       this.#minutes[place] = minute
       this.#values[place] = this.#make()
@@ -38,7 +40,7 @@ export class MinuteRing<A> {
 
   /** The minutes of the hour that ends with the minute `newest`, each with its value, in any order. */
   *within(newest: number): Generator<readonly [minute: number, value: A]> {
-    for (let place = 0; place < minutesKept; place++) {
+    for (let place = 0; place < this.#minutes.length; place++) {
       const minute = this.#minutes[place]!
       if (isWithinHour(minute, newest)) yield [minute, this.#values[place]!]
     }

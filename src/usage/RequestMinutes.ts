@@ -1,8 +1,8 @@
 /**
- * The requests of the last hour by minutes: outcomes, tokens, cost, and times to the first event; the targets that answered; and their
- * errors by code.
+ * The requests of the last hour by minutes: outcomes, tokens, cost, and times to the first event; the targets that answered; their
+ * errors by code; and the sums of the hour before.
  *
- * A request counts in the minute in which it ends. Each of 60 minutes has counts, `bucketCount` buckets, and at most `mostAnswered` pairs
+ * A request counts in the minute in which it ends. Each of 120 minutes has counts, `bucketCount` buckets, and at most `mostAnswered` pairs
  * of a model and a target. `ErrorCounts` has a bound of its own.
  */
 import * as Schema from "effect/Schema"
@@ -26,10 +26,8 @@ interface EndedRequest {
   readonly firstEventAt: number | undefined
 }
 
-/** The requests of a minute. Times are milliseconds, `null` without a first event. */
-interface MinuteView {
-  /** The minute's first millisecond in Unix time. */
-  readonly at: number
+/** The requests of a minute or of an hour. Times are milliseconds, `null` without a first event. */
+interface CountsView {
   readonly requests: number
   readonly ok: number
   readonly failed: number
@@ -43,10 +41,17 @@ interface MinuteView {
   readonly cost: string
 }
 
+interface MinuteView extends CountsView {
+  /** The minute's first millisecond in Unix time. */
+  readonly at: number
+}
+
 /** The counts of a node as other nodes receive them. */
 export const WrittenMinutes = Schema.Struct({
   /** The minute's number, requests that succeeded, failed, left and were refused, tokens, nanos of cost, then pairs of bucket and count. */
   minutes: Schema.Array(Schema.Array(Schema.Finite)),
+  /** The sum of the hour before in the same form, behind the number of its last minute. */
+  before: Schema.Array(Schema.Finite),
   /** The requests of models at targets, each as model, `separator` and target. */
   answered: Schema.Array(Schema.Tuple([Schema.String, Schema.Finite])),
   errors: Schema.Array(CodeErrors),
@@ -60,6 +65,8 @@ export interface HourView {
   /** When the oldest of the nodes began to count, in Unix milliseconds: a minute before it has no counts. */
   readonly since: number
   readonly minutes: ReadonlyArray<MinuteView>
+  /** The hour before. */
+  readonly before: CountsView
   readonly first_event_p50_ms: number | null
   readonly first_event_p95_ms: number | null
   /** The requests of each model at each target that answered them or was tried last, the most first. */
@@ -100,10 +107,16 @@ const viewAnswered = ([pair, requests]: readonly [string, number]) => {
   return { model, target, requests }
 }
 
+/** The counts of a minute for other nodes, behind its number. */
+const writeMinute = (
+  number: number,
+  { cost, failed, left, refused, succeeded, times, tokens }: Minute
+): ReadonlyArray<number> => [number, succeeded, failed, left, refused, tokens, cost, ...bucketPairs(times)]
+
 /** Counts the requests of one node, and adds those of others. */
 export class RequestMinutes {
   readonly #since: number
-  readonly #minutes = new MinuteRing(emptyMinute)
+  readonly #minutes = new MinuteRing(emptyMinute, 2)
   readonly #errors = new ErrorCounts()
 
   /** Counts from `since` on, in Unix milliseconds. */
@@ -135,10 +148,13 @@ export class RequestMinutes {
     const minutes = [...this.#minutes.within(newest)]
     const answered = new Map<string, number>()
     for (const [, minute] of minutes) addCounts(answered, minute.answered)
+    const before = emptyMinute()
+    for (const [number, minute] of this.#minutes.within(newest - minutesKept)) {
+      addWritten(before, writeMinute(number, minute))
+    }
     return {
-      minutes: minutes.map((
-        [number, { cost, failed, left, refused, succeeded, times, tokens }]
-      ) => [number, succeeded, failed, left, refused, tokens, cost, ...bucketPairs(times)]),
+      minutes: minutes.map(([number, minute]) => writeMinute(number, minute)),
+      before: writeMinute(newest - minutesKept, before),
       answered: largestOf(answered, mostAnswered),
       errors: this.#errors.written(newest),
       since: this.#since
@@ -149,10 +165,15 @@ export class RequestMinutes {
   view(now: number, others: Iterable<WrittenMinutes> = []): HourView {
     const newest = minuteOf(now)
     const sum = new MinuteRing(emptyMinute)
+    const before = emptyMinute()
     const answered = new Map<string, number>()
     const all = [this.written(now), ...others]
     for (const written of all) {
-      addWritten(sum, written, newest)
+      for (const minute of written.minutes) {
+        const [number = Number.NaN] = minute
+        if (isWithinHour(number, newest)) addWritten(sum.at(number), minute)
+      }
+      addWritten(before, written.before)
       addCounts(answered, written.answered)
     }
     const times = new Uint32Array(bucketCount)
@@ -161,8 +182,9 @@ export class RequestMinutes {
       since: Math.min(...all.map(({ since }) => since)),
       minutes: Array.from({ length: minutesKept }, (_, i) => {
         const number = newest - minutesKept + 1 + i
-        return viewMinute(number, sum.at(number))
+        return { at: number * minuteMillis, ...viewCounts(sum.at(number)) }
       }),
+      before: viewCounts(before),
       first_event_p50_ms: quantileOfBuckets(times, 0.5),
       first_event_p95_ms: quantileOfBuckets(times, 0.95),
       answered: largestOf(answered, mostAnswered).map(viewAnswered),
@@ -171,11 +193,7 @@ export class RequestMinutes {
   }
 }
 
-const viewMinute = (
-  number: number,
-  { cost, failed, left, refused, succeeded, times, tokens }: Minute
-): MinuteView => ({
-  at: number * minuteMillis,
+const viewCounts = ({ cost, failed, left, refused, succeeded, times, tokens }: Minute): CountsView => ({
   requests: succeeded + failed + left,
   ok: succeeded,
   failed,
@@ -187,20 +205,16 @@ const viewMinute = (
   cost: formatDecimal(BigInt(cost))
 })
 
-/** Adds the minutes of a node, as far as they are within the hour that ends with the minute `newest`. */
-const addWritten = (sum: MinuteRing<Minute>, { minutes }: WrittenMinutes, newest: number): void => {
-  for (
-    const [number = Number.NaN, succeeded = 0, failed = 0, left = 0, refused = 0, tokens = 0, cost = 0, ...pairs]
-      of minutes
-  ) {
-    if (!isWithinHour(number, newest)) continue
-    const minute = sum.at(number)
-    minute.succeeded += succeeded
-    minute.failed += failed
-    minute.left += left
-    minute.refused += refused
-    minute.tokens += tokens
-    minute.cost += cost
-    addBucketPairs(minute.times, pairs)
-  }
+/** Adds the counts of a minute as a node has written them. */
+const addWritten = (
+  sum: Minute,
+  [, succeeded = 0, failed = 0, left = 0, refused = 0, tokens = 0, cost = 0, ...pairs]: ReadonlyArray<number>
+): void => {
+  sum.succeeded += succeeded
+  sum.failed += failed
+  sum.left += left
+  sum.refused += refused
+  sum.tokens += tokens
+  sum.cost += cost
+  addBucketPairs(sum.times, pairs)
 }

@@ -31,7 +31,8 @@ describe("the work of an account", () => {
       requestsHour: 11,
       failedHour: 3,
       lastError: { code: "unreachable", message: "failure 9", at: begun + 45 * minute },
-      lastTest: null
+      lastTest: null,
+      heldBackSince: null
     })
     // The first two steps, and an attempt in the second one; later steps are ahead of the clock.
     pass(-55 * minute)
@@ -62,10 +63,15 @@ describe("the work of an account", () => {
       requestsHour: 2,
       failedHour: 2,
       lastError: { code: "unreachable", message: "second", at: 1_001 * minute },
-      lastTest: { success: true, message: "works", at: 1_000 * minute }
+      lastTest: { success: true, message: "works", at: 1_000 * minute },
+      heldBackSince: null
     }
     assert.deepStrictEqual(addWork(one.work.facts(), other.work.facts()), sum)
     assert.deepStrictEqual(addWork(other.work.facts(), one.work.facts()), sum)
     assert.deepStrictEqual(addWork(noWork, sum), sum)
+    // The node that saw it leave first knows since when it is out.
+    const since = (heldBackSince: number | null) => ({ ...noWork, heldBackSince })
+    assert.strictEqual(addWork(since(7), addWork(since(null), since(5))).heldBackSince, 5)
+    assert.strictEqual(addWork(since(5), since(7)).heldBackSince, 5)
   })
 })

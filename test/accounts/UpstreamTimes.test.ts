@@ -18,6 +18,7 @@ const upstreams = fc.constantFrom("gpu", "hosted")
 const acts = fc.array(
   fc.oneof(
     fc.record({ pass: fc.integer({ min: 0, max: 3 * minute }) }),
+    fc.record({ pass: fc.integer({ min: 0, max: 20 * minute }) }),
     fc.record({ upstream: upstreams, answered: fc.integer({ min: 0, max: 600_000 }) }),
     fc.record({ upstream: upstreams, failed: fc.constant<true>(true) })
   ),
@@ -46,19 +47,26 @@ const carryOut = (steps: ReadonlyArray<Act>) => {
     tries.push({ at: Math.floor(now / minute), upstream, took: "failed" in step ? undefined : step.answered })
   }
   const oldest = Math.floor(now / minute) - 4
-  return { recent: times.recent(), tries: tries.filter(({ at }) => at >= oldest) }
+  const step = Math.floor(now / (5 * minute))
+  const ofStep = (ago: number) => tries.filter(({ at }) => Math.floor(at / 5) === step - ago)
+  return { recent: times.recent(), tries: tries.filter(({ at }) => at >= oldest), ofStep }
 }
 
 describe("recent tries", () => {
-  it("come from the current minute and the four before it", () => {
+  it("come from the current minute and the four before it, and of the hour in 12 steps of five minutes", () => {
     fc.assert(
       fc.property(acts, (steps) => {
-        const { recent, tries } = carryOut(steps)
+        const { ofStep, recent, tries } = carryOut(steps)
         for (const name of ["gpu", "hosted"]) {
           const own = tries.filter(({ upstream }) => upstream === name)
           const counts = recent.get(name) ?? noTries()
           assert.strictEqual(counts.requests, own.length)
           assert.strictEqual(counts.errors, own.filter(({ took }) => took === undefined).length)
+          const hour = Array.from({ length: 12 }, (_, i) => ofStep(11 - i).filter(({ upstream }) => upstream === name))
+          assert.deepStrictEqual(
+            [...counts.hour],
+            hour.flatMap((of) => [of.length, of.filter(({ took }) => took === undefined).length])
+          )
           const took = own.flatMap((each) => each.took ?? []).sort((a, b) => a - b)
           for (const share of [0.5, 0.95]) {
             if (took.length === 0) assert.isNull(quantileOf(counts, share))
@@ -78,6 +86,7 @@ describe("recent tries", () => {
         for (const part of parts) addTries(sum, decode(encode(part)))
         assert.strictEqual(sum.requests, parts[0]!.requests + parts[1]!.requests)
         assert.strictEqual(sum.errors, parts[0]!.errors + parts[1]!.errors)
+        sum.hour.forEach((count, i) => assert.strictEqual(count, parts[0]!.hour[i]! + parts[1]!.hour[i]!))
         sum.times.forEach((count, i) => assert.strictEqual(count, parts[0]!.times[i]! + parts[1]!.times[i]!))
       }),
       { numRuns: runs(100) }

@@ -104,6 +104,33 @@ describe("a disabled account", () => {
   })
 })
 
+describe("accounts out of rotation", () => {
+  it("are counted by their causes, say since when, and serve again with another password", async () => {
+    const known = ["a", "b", "c"].map((name) => ({ account: emailOf(name), password: name === "c" ? "right" : "p" }))
+    const site = await startSite({ accounts: accounts("a", "b", "c") }, { reference: { accounts: known } })
+    for (const name of ["a", "b"]) await Effect.runPromise(site.reference.suspend(emailOf(name), true))
+    for (const name of ["a", "b", "c"]) await chat(site.url, "!say one", { target: emailOf(name) })
+    const list = async () => await admin(site.url, "GET", "/admin/accounts?sort=state&page_size=1")
+    const { causes, counts, items } = await list() as {
+      readonly causes: ReadonlyArray<Item>
+      readonly counts: Item
+      readonly items: ReadonlyArray<Item>
+    }
+    assert.deepInclude(counts, { all: 3, out: 3 })
+    // The causes name accounts beyond the page, and add up.
+    assert.deepStrictEqual(causes.map(({ accounts, names, state }) => [state, accounts, names]), [
+      ["out", 3, ["c", "b", "a"].map(emailOf)]
+    ])
+    assert.strictEqual(causes[0]!["reason"], items[0]!["health_reason"])
+    assert.isAtMost(Number(causes[0]!["since"]), Number(items[0]!["health_since"]))
+    const path = `/admin/accounts/${encodeURIComponent(emailOf("c"))}`
+    const { account } = await admin(site.url, "PATCH", path, { password: "right" })
+    assert.deepInclude(account, { identifier: emailOf("c"), health: "ready", health_reason: null, health_since: null })
+    assert.strictEqual(textOf(await chat(site.url, "!say back", { target: emailOf("c") })), "back")
+    await site.stop()
+  })
+})
+
 describe("accounts in the admin API", () => {
   let gateway: RunningGateway
   const call = caller(() => gateway)
@@ -177,11 +204,50 @@ describe("accounts in the admin API", () => {
     const nothing = await call("PATCH", one, { body: {} })
     assert.deepStrictEqual(
       [nothing.status, nothing.detail],
-      [400, "At least one of disabled, note, proxy, organization, priority, weight, budgets is required"]
+      [
+        400,
+        "At least one of disabled, note, password, token, proxy, organization, priority, weight, budgets is required"
+      ]
     )
     assert.strictEqual((await call("PATCH", "/admin/accounts/nobody", { body: { note: "x" } })).status, 404)
     assert.strictEqual((await call("PATCH", one, { body: { note: "x".repeat(200) } })).status, 200)
     await call("PATCH", one, { body: { note: "" } })
+  })
+
+  it("take another password or token, and keep their place, their marks and fields that are unknown", async () => {
+    await call("PATCH", one, { body: { note: "of Ada" } })
+    const changed = await call("PATCH", one, { body: { password: "q" } })
+    assert.deepInclude(changed.json["account"], { identifier: "One@x.org", note: "of Ada" })
+    assert.notInclude(JSON.stringify(changed.json), `"q"`)
+    assert.deepStrictEqual((await raw())[0], { email: "One@x.org", password: "q", further: 1, note: "of Ada" })
+    // The token of an account without a login is its name too.
+    const identifierOf = async () => String(itemsIn(await call("GET", "/admin/accounts"))[0]!["identifier"])
+    const other = async () => `/admin/accounts/${encodeURIComponent(await identifierOf())}`
+    const before = await identifierOf()
+    await call("PATCH", await other(), { body: { note: "of Grace" } })
+    const renamed = await call("PATCH", await other(), { body: { token: " another-long-token " } })
+    assert.deepInclude(renamed.json["account"], { note: "of Grace", token_preview: "anothe..." })
+    assert.notStrictEqual((renamed.json["account"] as Item)["identifier"], before)
+    assert.deepStrictEqual((await raw())[1], { token: "another-long-token", note: "of Grace" })
+    for (
+      const [path, body, fault] of [
+        [one, { password: "" }, "password must not be empty"],
+        [one, { token: " " }, "token must not be empty"],
+        [one, { token: "to\nken" }, "token has characters that no header can carry"],
+        [await other(), { password: "p" }, "password must be absent: the account has neither email nor mobile"]
+      ] as const
+    ) {
+      const refused = await call("PATCH", path, { body })
+      assert.deepStrictEqual([refused.status, refused.detail], [400, fault])
+    }
+    await call("POST", "/admin/accounts", { body: { token: "a-third-token" } })
+    const taken = await call("PATCH", `/admin/accounts/${encodeURIComponent(await identifierOf())}`, {
+      body: { token: "another-long-token" }
+    })
+    assert.deepStrictEqual([taken.status, taken.detail], [400, "The account already exists"])
+    await call("DELETE", await other())
+    await call("PATCH", await other(), { body: { token: "a-long-token-of-two", note: "" } })
+    await call("PATCH", one, { body: { password: "p", note: "" } })
   })
 
   it("are filtered by state", async () => {
@@ -200,6 +266,9 @@ describe("accounts in the admin API", () => {
     const failed = await call("GET", "/admin/accounts?sort=state&state=failed")
     assert.deepStrictEqual(itemsIn(failed).map(({ identifier }) => identifier), ["One@x.org"])
     assert.deepStrictEqual(failed.json["counts"], { all: 2, out: 0, failed: 1, cooling: 0, ready: 2, disabled: 0 })
+    assert.deepStrictEqual(failed.json["causes"], [
+      { state: "failed", reason: null, accounts: 1, names: ["One@x.org"], recovery_seconds: null, since: null }
+    ])
     const refused = await call("GET", "/admin/accounts?state=lost")
     assert.strictEqual(refused.status, 400)
     assert.include(refused.detail, "state")

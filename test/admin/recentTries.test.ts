@@ -69,6 +69,8 @@ describe("the list of upstreams over nodes", () => {
       assert.closeTo(p50_ms!, 100, 5)
       assert.closeTo(p95_ms!, 800, 40)
       assert.isNull(live[1]!.last_5m.p50_ms)
+      assert.lengthOf(live[1]!.last_hour, 12)
+      assert.deepStrictEqual(live[0]!.last_hour.at(-1), { requests: 4, errors: 1 })
     })
   })
 })

@@ -88,6 +88,8 @@ describe("the list of upstreams", () => {
       refusals: [],
       proxy: null,
       last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },
+      last_hour: Array.from({ length: 12 }, () => ({ requests: 0, errors: 0 })),
+      away: { reason: "the connection was refused", since: (second?.["away"] as { since: number } | undefined)?.since },
       budgets: [],
       config: gpu
     })

@@ -64,7 +64,7 @@ export const scriptedStyles = (script: Script, config: RawConfig = {}) => {
         Deadlines.layer,
         WorkLimit.layer,
         usageInMemory,
-        Layer.mock(ServerFindings)({ now: () => [], readAgain: Effect.void }),
+        Layer.mock(ServerFindings)({ now: () => [], away: () => new Map(), readAgain: Effect.void }),
         Layer.succeed(Completion, completion)
       ]),
       Layer.provide(ConfigStore.layerJson({ keys: [businessKey], ...config })),

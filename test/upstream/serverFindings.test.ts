@@ -57,8 +57,15 @@ describe("a server that does not answer", () => {
     assert.deepInclude(await readyz(), { status: "ready", detail: sentence })
     assert.include(lines, `Warn ${sentence}`)
     const { upstreams } = await admin("/admin/upstreams") as {
-      readonly upstreams: ReadonlyArray<{ readonly name: string; readonly findings: ReadonlyArray<string> }>
+      readonly upstreams: ReadonlyArray<{
+        readonly name: string
+        readonly findings: ReadonlyArray<string>
+        readonly away: { readonly reason: string; readonly since: number } | null
+      }>
     }
+    const away = upstreams.map((each) => each.away)
+    assert.deepStrictEqual(away.map((each) => each?.reason), [undefined, "the connection was refused"])
+    assert.isAtMost(away[1]!.since, clock.currentTimeMillisUnsafe())
     assert.deepStrictEqual(upstreams.map(({ findings, name }) => [name, findings]), [["default", []], ["local", [
       sentence
     ]]])

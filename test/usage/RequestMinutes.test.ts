@@ -100,7 +100,7 @@ const assertTimes = (
 }
 
 describe("the minutes of requests", () => {
-  it("are the last 60 with exact counts and percentiles within 5 percent, and two nodes add up to one that counts all", () => {
+  it("are the last 60 and the sum of the 60 before with exact counts and percentiles within 5 percent, and two nodes add up to one that counts all", () => {
     fc.assert(
       fc.property(acts, (steps) => {
         let now = start
@@ -111,13 +111,22 @@ describe("the minutes of requests", () => {
           count(nodes[node]!, ended, now)
           return { ...ended, at: now, id: count(all, ended, now) }
         })
-        const { errors, minutes, ...hour } = all.view(now)
+        const { before, errors, minutes, ...hour } = all.view(now)
         assert.deepStrictEqual(
           minutes.map(({ at }) => at),
           Array.from({ length: 60 }, (_, i) => (Math.floor(now / minute) - 59 + i) * minute)
         )
-        for (const shown of minutes) {
-          const its = requests.filter(({ at }) => at >= shown.at && at < shown.at + minute)
+        // The hour before is one sum.
+        const spans = [
+          ...minutes.map((shown) => [shown, shown.at, shown.at + minute] as const),
+          [
+            before,
+            minutes[0]!.at - 60 * minute,
+            minutes[0]!.at
+          ] as const
+        ]
+        for (const [shown, from, to] of spans) {
+          const its = requests.filter(({ at }) => at >= from && at < to)
           const ended = (outcome: string) => its.filter((each) => each.outcome === outcome).length
           assert.deepInclude(shown, {
             requests: its.length,
@@ -145,6 +154,7 @@ describe("the minutes of requests", () => {
         assert.strictEqual(sumOf(errors.map((each) => each.count)), sumOf(minutes.map(({ failed }) => failed)))
         const sum = nodes[0]!.view(now, [sent(nodes[1]!, now)])
         assert.deepStrictEqual(sum.minutes, minutes)
+        assert.deepStrictEqual(sum.before, before)
         assert.deepStrictEqual(
           sum.errors.map(({ last_request_id: _, ...each }) => each),
           errors.map(({ last_request_id: _, ...each }) => each)
@@ -161,18 +171,18 @@ describe("the minutes of requests", () => {
     assert.strictEqual(second.view(start + minute, [sent(first, start + minute)]).since, start)
   })
 
-  it("start anew with the clock: minutes that it leaves ahead or an hour behind are zero", () => {
+  it("start anew with the clock: minutes that it leaves ahead or two hours behind are zero", () => {
     const minutes = new RequestMinutes(0)
     const requestsAt = (now: number) => minutes.view(now).minutes.map(({ requests }) => requests)
     const only = (last: number) => [...new Array<number>(59).fill(0), last]
-    count(minutes, failedWith("upstream_error"), start + 30 * minute)
+    count(minutes, failedWith("upstream_error"), start + 60 * minute)
     assert.deepStrictEqual(requestsAt(start), only(0))
     assert.deepStrictEqual(minutes.view(start).errors, [])
-    // The same place of the ring, an hour earlier.
-    count(minutes, failedWith("upstream_error"), start - 30 * minute)
-    assert.deepStrictEqual(requestsAt(start - 30 * minute), only(1))
-    assert.deepStrictEqual(requestsAt(start + 30 * minute), only(0))
-    assert.strictEqual(minutes.view(start - 30 * minute).errors[0]?.count, 1)
+    // The same place of the ring, two hours earlier.
+    count(minutes, failedWith("upstream_error"), start - 60 * minute)
+    assert.deepStrictEqual(requestsAt(start - 60 * minute), only(1))
+    assert.deepStrictEqual(requestsAt(start + 60 * minute), only(0))
+    assert.strictEqual(minutes.view(start - 60 * minute).errors[0]?.count, 1)
   })
 
   it("name the 20 most frequent codes of errors, and count the rest as other", () => {

@@ -66,6 +66,8 @@ it("overview: it is calm until something fails, and every figure leads to what i
   const { close, page } = await openSignedIn(browser, gateway.url)
   await page.getByText("Nothing needs attention.").waitFor()
   await page.getByText("No request is waiting.").waitFor()
+  const state = page.getByRole("status", { name: "State of the gateway" })
+  await state.getByText("All is well: 3 of 3 accounts ready.").waitFor()
 
   assert.strictEqual(await ask("!say Hello"), 200)
   assert.strictEqual(await ask("Hello", businessKey, "no-such-model"), 400)
@@ -84,7 +86,7 @@ it("overview: it is calm until something fails, and every figure leads to what i
   await last.getByText("– 1 time").waitFor()
   // One row for each upstream, which leads to its page.
   const upstream = page.getByRole("region", { name: "Upstreams" }).getByRole("row").nth(1)
-  await upstream.getByRole("img", { name: "Requests of default in each hour" }).waitFor()
+  await upstream.getByRole("img", { name: "Attempts of default in the last hour" }).waitFor()
   assert.strictEqual(
     await upstream.getByRole("rowheader").getByRole("link").getAttribute("href"),
     "#/upstreams/default"
@@ -100,6 +102,10 @@ it("overview: it is calm until something fails, and every figure leads to what i
   assert.strictEqual(await ask("!say Hello"), 200)
   await page.getByRole("link", { name: /accounts? needs? attention/ }).or(page.getByText("2 accounts need attention"))
     .first().waitFor()
+
+  // One sentence under the title says it too; what clients do wrong is none of it.
+  await state.getByText("2 things need you:").waitFor()
+  await state.getByText("2 accounts failed the last test.").waitFor()
 
   const pool = page.getByRole("region", { name: "Pool" })
   const failed = pool.getByRole("link", { name: "2 Test failed" })
@@ -219,11 +225,11 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   // The page of a key has its limits, its day and how to use it.
   await page.getByRole("heading", { level: 1, name: "Mobile app" }).waitFor()
   const limits = page.getByRole("region", { name: "Limits" })
-  await limits.getByText("2 of 20,000 requests/day").waitFor()
+  await limits.getByText(/^2 of 20,000 requests\/day, resets /).waitFor()
   await limits.getByText(/of 5,000,000 tokens\/day/).waitFor()
   const day = page.getByRole("region", { name: "Last 24 hours" })
   await day.getByRole("link", { name: /^Requests 2 / }).waitFor()
-  await day.getByRole("img", { name: "Requests of each hour" }).waitFor()
+  await day.getByRole("group", { name: "Requests of each hour" }).waitFor()
   await page.getByRole("table", { name: "Models" }).getByRole("link", { name: "upstream-chat" }).waitFor()
   await page.getByText("None of the kept requests failed.").waitFor()
   // Its text is folded away, and a key that is used waits for no first request.
@@ -236,9 +242,13 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   const failures = page.getByRole("table", { name: "Last failures" })
   await failures.getByRole("row").nth(1).getByText("model_not_found").waitFor()
   assert.deepStrictEqual(await findings(page), [])
-  await page.getByRole("button", { name: "Disable" }).click()
-  await page.getByRole("button", { name: "Enable" }).waitFor()
-  await page.getByRole("button", { name: "Delete" }).click()
+  for (const [action, state] of [["Disable", "Disabled"], ["Enable", "Active"]] as const) {
+    await page.getByRole("button", { name: "Actions Mobile app" }).click()
+    await page.getByRole("menuitem", { name: action }).click()
+    await page.getByRole("definition").getByText(state).waitFor()
+  }
+  await page.getByRole("button", { name: "Actions Mobile app" }).click()
+  await page.getByRole("menuitem", { name: "Delete" }).click()
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
   // The dialog says it too until it closes.
   await page.getByRole("dialog").waitFor({ state: "hidden" })

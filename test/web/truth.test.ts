@@ -253,24 +253,20 @@ class Drawn {
 
 const rounding = 0.002
 
-/** A bar of what there is has at least one of 24 pixels. */
-const bar = (least: number, most = least): Drawn =>
-  most === 0 ? new Drawn(0, 0) : new Drawn(Math.max(1 / 24, least), Math.max(1 / 24, most))
+/** Bars of a strip, whose largest one has the full height; what there is has at least 3 percent of it. */
+const stripOf = (values: ReadonlyArray<number>, most: number): ReadonlyArray<Drawn> =>
+  values.map((value) =>
+    value === 0 ? new Drawn(0, 0) : new Drawn(Math.max(0.03, value / most), Math.max(0.03, value / most))
+  )
 
-/** Bars whose largest one has the full height. */
-const barsOf = (values: ReadonlyArray<number>): ReadonlyArray<Drawn> => {
-  const most = Math.max(...values)
-  return values.map((value) => bar(value / (most || 1)))
-}
-
-/** Bars of times, each within 5 percent, on a scale of powers of ten from 10 ms to the longest one. */
+/** Bars of times, each within 5 percent, from 0 to three times the usual one, which is the lower median. */
 const timeBarsOf = (times: ReadonlyArray<number | undefined>): ReadonlyArray<Drawn> => {
-  const longest = Math.max(1_000, ...times.map((time) => time ?? 0))
-  const share = (time: number, of: number) => Math.log(time / 10) / Math.log(of / 10)
+  const known = times.filter((time) => time !== undefined).sort((a, b) => a - b)
+  const top = 3 * (known[Math.floor((known.length - 1) / 2)] ?? 1)
   return times.map((time) =>
     time === undefined
-      ? bar(0)
-      : bar(share(time * 0.95, longest * 1.05), Math.min(1, share(time * 1.05, longest * 0.95)))
+      ? new Drawn(0, 0)
+      : new Drawn(Math.min(1, time * 0.95 / (top * 1.05)), Math.min(1, time * 1.05 / (top * 0.95)))
   )
 }
 
@@ -319,20 +315,18 @@ const figureOf = (within: Locator, name: string): Locator =>
 const figure = (within: Locator, name: string) => async (): Promise<ReadonlyArray<string>> => {
   const link = figureOf(within, name)
   const texts = [link.locator("strong"), link.locator(".hint").nth(1)].map((each) => each.textContent())
-  return (await Promise.all(texts)).map((text) => text ?? "")
+  return (await Promise.all(texts)).map((text) => text?.trim() ?? "")
 }
 
-/** The heights of the bars in a place: shares of the full height. */
-const heights = (within: Locator, kind: "ok" | "failed" = "ok") => (): Promise<ReadonlyArray<number>> =>
-  within.locator("svg g").evaluateAll(
-    (bars, kind) =>
-      bars.map((bar) => {
-        const [part, whole] = [kind, "back"].map((each) =>
-          bar.querySelector(`.${each}`)!.getBoundingClientRect().height
-        )
-        return part! / whole!
+/** How far the bars of a kind reach in a row of the strip of minutes: shares of its height. */
+const reaches = (columns: Locator, row: string, kind: string) => (): Promise<ReadonlyArray<number>> =>
+  columns.evaluateAll(
+    (minutes, bar) =>
+      minutes.map((minute) => {
+        const style = minute.querySelector<HTMLElement>(bar)?.style
+        return [style?.bottom, style?.height].reduce((sum, each) => sum + (Number.parseFloat(each ?? "") || 0), 0) / 100
       }),
-    kind
+    `.${row} > .${kind}`
   )
 
 const share = (part: number, whole: number): string => part === 0 ? "0" : `${part} ${percent(part, whole)}`
@@ -370,16 +364,18 @@ const showsHours = async (what: string, row: Locator, some: ReadonlyArray<Done>)
     const at = end - (24 - place) * hour
     const own = some.filter((done) => done.at >= at && done.at < at + hour)
     const day = new Date(at).getUTCDate() === new Date(now()).getUTCDate() ? "" : "9 Mar "
-    return { name: `${day}${timeOf(at)}`, all: own.length, failed: own.filter(isFailed).length }
+    return { name: `${day}${timeOf(at).slice(0, 5)}`, all: own.length, failed: own.filter(isFailed).length }
   })
   const most = Math.max(...hours.map(({ all }) => all))
+  const links = row.getByRole("link")
   await shows(
     what,
-    () => row.locator("title").allTextContents(),
+    () => links.evaluateAll((all) => all.map((each) => (each.getAttribute("aria-label") ?? "").split("; ")[0])),
     hours.map(({ all, failed, name }) => `${name}: ${all} requests, ${failed} failed`)
   )
-  await shows(`${what}, drawn`, heights(row), hours.map(({ all }) => bar(all / most)))
-  await shows(`${what}, drawn failures`, heights(row, "failed"), hours.map(({ failed }) => bar(failed / most)))
+  const reach = (kind: string) => reaches(row.locator(".minute"), "stacked", kind)
+  await shows(`${what}, drawn`, reach("ok"), stripOf(hours.map(({ all, failed }) => all - failed), most))
+  await shows(`${what}, drawn failures`, reach("failed"), stripOf(hours.map(({ failed }) => failed), most))
 }
 
 describe("the figures of the console", () => {
@@ -426,7 +422,7 @@ describe("the figures of the console", () => {
 
   it("Overview: the hour since the restart, and today over it", async () => {
     await open("overview")
-    const hourly = region("Last 60 minutes")
+    const hourly = region("Figures of the last hour")
     const sums = sumsOf(recent)
     const newest = Math.floor(now() / minute) * minute
     const minutes = Array.from({ length: 60 }, (_, place) => {
@@ -452,17 +448,18 @@ describe("the figures of the console", () => {
       ok: own.filter(isOk).length,
       failed: own.filter((done) => isFailed(done) && !isRefused(done)).length
     }))
-    const nanos = minutes.map(({ own }) => own.reduce((total, done) => total + costOf(done), 0n))
-    const drawn: ReadonlyArray<readonly [figure: string, bars: Wanted, kind?: "failed"]> = [
-      ["Requests a minute", barsOf(minutes.map(({ own }) => own.length))],
-      ["Succeeded", tried.map(({ failed, ok }) => bar(Math.sign(ok + failed)))],
-      ["Succeeded", tried.map(({ failed, ok }) => bar(failed / Math.max(1, ok + failed))), "failed"],
-      ["First event, p50 · p95", timeBarsOf(minutes.map(({ own }) => sumsOf(own).first95))],
-      ["Cost today", barsOf(nanos.map(Number))]
-    ]
-    for (const [name, bars, kind] of drawn) {
-      await shows(`minutes of ${name}`, heights(figureOf(hourly, name), kind), bars)
-    }
+    const columns = page.locator(".minutes .minute")
+    const largest = Math.max(...minutes.map(({ own }) => own.length))
+    const shares = tried.map(({ failed, ok }) => failed / Math.max(1, ok + failed))
+    const tokens = minutes.map(({ own }) => sumsOf(own)).map(({ completion, prompt }) => prompt + completion)
+    await shows("those that succeeded", reaches(columns, "stacked", "ok"), stripOf(tried.map(({ ok }) => ok), largest))
+    await shows("the share that failed", reaches(columns, "share", "failed"), stripOf(shares, Math.max(0.1, ...shares)))
+    await shows(
+      "first events of minutes",
+      reaches(columns, "times", "p95"),
+      timeBarsOf(minutes.map(({ own }) => sumsOf(own).first95))
+    )
+    await shows("tokens", reaches(columns, "amount", "tokens"), stripOf(tokens, Math.max(...tokens)))
 
     await shows(
       "minutes",
@@ -532,9 +529,14 @@ describe("the figures of the console", () => {
         ) => [name, tries, errors, p95, slots, waiting]),
       upstreams
     )
+    // The bars of the hour are of the attempts since the restart.
     for (const name of upstreamNames) {
-      const row = rows.getByRole("img", { name: `Requests of ${name} in each hour` })
-      await showsHours(`hours of ${name}`, row, all.filter((done) => upstreamOf(done) === name))
+      const row = rows.getByRole("img", { name: `Attempts of ${name} in the last hour` })
+      const tries = recent.flatMap((done) => done.tries).filter((each) => each.upstream === name)
+      await shows(`the hour of ${name}`, async () => {
+        const bars = (await row.locator("title").allTextContents()).map((text) => text.match(/\d+/g)!.map(Number))
+        return [2, 3].map((place) => String(sum(bars.map((numbers) => numbers[place]!))))
+      }, [tries.length, tries.filter(({ failed }) => failed).length].map(String))
     }
 
     const most = region("Most used today")
@@ -581,7 +583,7 @@ describe("the figures of the console", () => {
   it("Requests: each request since the restart, their counts by value and by time", async () => {
     await open("requests")
     const outcome = (done: Done): string =>
-      isOk(done) ? "✓ OK" : isLeft(done) ? "↩ Cancelled" : `✕${codeOf(done)}${done.end === "broken" ? 503 : 400}`
+      isOk(done) ? "OK" : isLeft(done) ? "Cancelled" : `${codeOf(done)}${done.end === "broken" ? 503 : 400}`
     await shows(
       "requests",
       async () =>
@@ -619,13 +621,13 @@ describe("the figures of the console", () => {
     }
     assert.isAtMost(buckets[0]!.at, recent[0]!.at)
     const failed = recent.filter(isFailed).length
-    const name = new RegExp(`^${recent.length} requests from .*, ${failed} of them failed$`)
+    const name = new RegExp(`^${recent.length} requests from .*, ${failed} of them failed,`)
     await shows(
       "histogram",
       async () =>
         (await page.getByRole("img", { name }).locator("title").allTextContents()).map((title) => {
           const [, counts, p95] = title.split("\n")
-          return p95 === undefined ? counts : [counts, p95.replace("p95 ", "")]
+          return p95?.startsWith("p95 ") === true ? [counts, p95.replace("p95 ", "")] : counts
         }),
       buckets.map(({ at }): Wanted => {
         const own = recent.filter((done) => done.at >= at && done.at < at + bucket_ms)
@@ -680,7 +682,7 @@ describe("the figures of the console", () => {
       return [duration, first.replace("first event p95 ", "")]
     }, [near(duration95), near(first95)])
     await shows("cost", figure(day, "Cost"), [money(cost, currency), ""])
-    await showsHours("hours", day.getByRole("img", { name: "Requests of each hour" }), own)
+    await showsHours("hours", day.getByRole("group", { name: "Requests of each hour" }), own)
   }
   const touched = async (name: string, own: ReadonlyArray<Done>, by: (done: Done) => string | undefined) =>
     await shows(

@@ -97,6 +97,9 @@ const accountWork = {
     description: "The last such failure: its class and its message."
   }),
   last_test: Schema.NullOr(Schema.Struct({ success: Schema.Boolean, message, at: unixMillis })),
+  health_since: Schema.NullOr(unixMillis).annotate({
+    description: "Since when it is `cooling` or `out`; `null` in rotation, or where no node has seen it leave."
+  }),
   quota: Schema.Array(QuotaWindow).annotate({
     description: "Windows of its quota, as its server has stated them; 16 at most."
   }),
@@ -132,7 +135,19 @@ export const accountSorts = [
   "weight"
 ] as const
 
-const AccountList = Schema.Struct({
+/** Accounts that need attention for the same cause. */
+const AccountCause = Schema.Struct({
+  state: Schema.Literals(["out", "failed", "cooling"]).annotate({
+    description: "`failed`: in rotation, and the last test failed."
+  }),
+  reason: Schema.NullOr(Schema.String).annotate({ description: "Their `health_reason`." }),
+  accounts: Schema.Int,
+  names: Schema.Array(Schema.String).annotate({ description: "The first 20 of them." }),
+  recovery_seconds: Schema.NullOr(Schema.Int).annotate({ description: "Until the first of them is tried again." }),
+  since: Schema.NullOr(unixMillis).annotate({ description: "The earliest `health_since`, as this node knows it." })
+}).annotate({ identifier: "AccountCause" })
+
+export const AccountList = Schema.Struct({
   items: Schema.Array(AccountItem),
   ...pageFields,
   counts: Schema.optionalKey(Schema.Struct({
@@ -145,6 +160,10 @@ const AccountList = Schema.Struct({
   })).annotate({
     description:
       "With `sort=state`: the accounts of each state under the other filters, which add up to `all`, and those whose last test `failed`."
+  }),
+  causes: Schema.optionalKey(Schema.Array(AccountCause)).annotate({
+    description:
+      "With `sort=state`: why accounts need attention under the other filters, by `state` and then the most accounts first; 20 at most."
   }),
   ...missingNodes
 }).annotate({ identifier: "AccountList" })
@@ -186,10 +205,19 @@ export const AddAccountRequest = Schema.Struct({
 
 const AccountsReply = Schema.Struct({ success: Schema.Boolean, total_accounts: Schema.Int, ...lasting })
 
-/** Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` any of the others but `disabled`. */
+/**
+ * Body of `PATCH /admin/accounts/{identifier}`: at least one field. An empty note removes it, `null` any of the others but `disabled`,
+ * `password` and `token`.
+ */
 export const PatchAccountRequest = Schema.Struct({
   disabled: Schema.optionalKey(Schema.Boolean),
   note: Schema.optionalKey(Schema.String),
+  password: Schema.optionalKey(Schema.String).annotate({
+    description: "A new password; never returned."
+  }),
+  token: Schema.optionalKey(Schema.String).annotate({
+    description: "A new token; never returned. An account without a login has another identifier with it."
+  }),
   ...marks
 }).annotate({ identifier: "PatchAccountRequest" })
 
@@ -255,6 +283,14 @@ export const AccountTestResult = Schema.Struct({
   thinking: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "AccountTestResult" })
 
+/** The result of a renewal, and the account as the list shows it. */
+const RenewAccountReply = Schema.Struct({
+  success: Schema.Boolean,
+  /** The source and its step, if it failed. */
+  message: Schema.String,
+  account: AccountItem
+})
+
 const TestAllRequest = Schema.Struct({ model: optional(Schema.String) }).annotate({
   identifier: "TestAllRequest"
 })
@@ -286,6 +322,8 @@ export const QueueWaiter = Schema.Struct({
   style: Schema.String,
   account: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "QueueWaiter" })
+
+const named = { identifier: Schema.NonEmptyString }
 
 /** The pool of an upstream. */
 const UpstreamPool = Schema.Struct({
@@ -362,20 +400,26 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
       example: { action: "add", accounts: [{ email: "another@example.com", password: "secret" }], dry_run: true }
     })),
   HttpApiEndpoint.patch("patch", "/admin/accounts/:identifier", {
-    params: { identifier: Schema.NonEmptyString },
+    params: named,
     payload: PatchAccountRequest,
     success: PatchAccountReply
   }).annotateMerge(documented({
-    summary: "Disable or enable an account, or change its note, proxy or organization",
+    summary: "Disable or enable an account, or change its password, token, note, proxy or organization",
     description:
-      "A disabled account gets no new requests; running ones finish. The upstream of an account cannot be changed.",
+      "A disabled account gets no new requests; running ones finish. With a new password or token the account keeps its place and its marks, " +
+      "and its faults are forgotten. The upstream of an account cannot be changed.",
     errors: [...changing, "not_found"],
     example: { disabled: true, note: "on holiday" }
   })),
-  HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", {
-    params: { identifier: Schema.NonEmptyString },
-    success: AccountsReply
-  }).annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
+  HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", { params: named, success: AccountsReply })
+    .annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
+  HttpApiEndpoint.post("renew", "/admin/accounts/:identifier/renew", { params: named, success: RenewAccountReply })
+    .annotateMerge(documented({
+      summary: "Renew the token of an account's credential now",
+      description:
+        "Asks its source for a newer token. While that fails, the old one serves until its end. An account with a token or a login has nothing to renew: 409.",
+      errors: [...finding, "conflict"]
+    })),
   HttpApiEndpoint.post("test", "/admin/accounts/test", { payload: TestAccountRequest, success: AccountTestResult })
     .annotateMerge(documented({
       summary: "Test an account",
@@ -397,11 +441,9 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     errors: [...finding, ...bodies],
     example: { identifier: "someone@example.com" }
   })),
-  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(
-    documented({
-      summary: "Read the state of the queue over all nodes",
-      description: "Responds with 503 while the shared store is unavailable.",
-      errors: [...reading, "store_unavailable"]
-    })
-  )
+  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(documented({
+    summary: "Read the state of the queue over all nodes",
+    description: "Responds with 503 while the shared store is unavailable.",
+    errors: [...reading, "store_unavailable"]
+  }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: accounts and queue") {}

@@ -12,7 +12,7 @@ import type { Role } from "../../config/schema.ts"
 import type { CredentialFacts } from "../../credentials/CredentialSource.ts"
 import { tokenPreview } from "../../domain/identity.ts"
 import { pageOf, type PageQuery, searchText, sortedBy, viewBudgets } from "../contract.ts"
-import type { AccountItem, accountSorts, AccountState, AccountView, ChangedAccount } from "./Api.ts"
+import type { AccountItem, AccountList, accountSorts, AccountState, AccountView, ChangedAccount } from "./Api.ts"
 
 /** A configured account; a field that it does not have is an empty string. */
 export const viewAccount = (account: Account, { route_table }: GatewayConfig): typeof AccountView.Type => ({
@@ -70,6 +70,7 @@ export const itemOf = (
   failed_hour: work.failedHour,
   last_error: work.lastError,
   last_test: work.lastTest,
+  health_since: work.heldBackSince,
   quota: (facts?.quota ?? []).map(({ room_at: _, ...window }) => window),
   budgets: viewBudgets(facts?.budgets ?? [])
 })
@@ -182,9 +183,51 @@ const urgency = (facts: AccountFacts): number => {
   return failedHour > 0 && failedHour >= requestsHour * failingShare ? 3 : 4
 }
 
+const causeStates = ["out", "failed", "cooling"] as const
+
+/** The cause for which an account needs attention; `undefined` for one that needs none. */
+const causeStateOf = ({ disabled, health, testStatus }: AccountFacts): (typeof causeStates)[number] | undefined =>
+  disabled ? undefined : health !== "ready" ? health : testStatus === "failed" ? "failed" : undefined
+
+/** The causes of a list, and the names of each. */
+const [mostCauses, mostNames] = [20, 20]
+
+type Cause = NonNullable<(typeof AccountList.Type)["causes"]>[number]
+
+const earliest = (one: number | null, other: number | null): number | null =>
+  one === null || (other !== null && other < one) ? other : one
+
+/** Collects accounts by the causes for which they need attention. It holds a cause for each reason that an account has. */
+const makeCauses = () => {
+  const causes = new Map<string, Omit<Cause, "names"> & { readonly names: Array<string> }>()
+  return {
+    add: (facts: AccountFacts): void => {
+      const state = causeStateOf(facts)
+      if (state === undefined) return
+      const reason = facts.health === "ready" ? null : facts.reason ?? null
+      const known = causes.get(`${state} ${reason}`)
+      const names = known?.names ?? []
+      if (names.length < mostNames) names.push(facts.identifier)
+      const recovery = facts.recovery === undefined ? null : Math.ceil(facts.recovery / 1000)
+      causes.set(`${state} ${reason}`, {
+        state,
+        reason,
+        accounts: (known?.accounts ?? 0) + 1,
+        names,
+        recovery_seconds: earliest(known?.recovery_seconds ?? null, recovery),
+        since: earliest(known?.since ?? null, facts.work.heldBackSince)
+      })
+    },
+    list: (): ReadonlyArray<Cause> =>
+      [...causes.values()]
+        .sort((a, b) => causeStates.indexOf(a.state) - causeStates.indexOf(b.state) || b.accounts - a.accounts)
+        .slice(0, mostCauses)
+  }
+}
+
 /**
  * The requested page of accounts: those that need attention first, then newest first; and how many of the searched accounts are in each
- * state, whose sum is `all`, and how many failed their last test. Reads the facts of all of them.
+ * state, whose sum is `all`, how many failed their last test, and the causes. Reads the facts of all of them.
  */
 export const accountPageByState = Effect.fnUntraced(function*(
   pool: Pick<AccountPool, "describe">,
@@ -194,7 +237,9 @@ export const accountPageByState = Effect.fnUntraced(function*(
   const found = accountsFound(accounts, query)
   const counts = { all: found.length, out: 0, failed: 0, cooling: 0, ready: 0, disabled: 0 }
   const places = new Map<string, number>()
+  const causes = makeCauses()
   yield* accountsThat(pool, found, (facts) => {
+    causes.add(facts)
     for (const filter of filters) if (isIn(filter, facts)) counts[filter] += 1
     if (query.state === undefined || query.state === "" || isIn(query.state, facts)) {
       places.set(facts.identifier, urgency(facts))
@@ -202,5 +247,5 @@ export const accountPageByState = Effect.fnUntraced(function*(
     return false
   })
   const listed = found.filter(({ name }) => places.has(name)).sort((a, b) => places.get(a.name)! - places.get(b.name)!)
-  return { ...pageOf(listed, query, pageSizes), counts }
+  return { ...pageOf(listed, query, pageSizes), counts, causes: causes.list() }
 })

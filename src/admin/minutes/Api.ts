@@ -14,9 +14,8 @@ const percentile = Schema.NullOr(Schema.Int).annotate({
   description: "Milliseconds to the first event of a reply, within 5 percent; `null` without a first event."
 })
 
-/** The requests that ended in a minute. */
-const RequestMinute = Schema.Struct({
-  at: Schema.Int.annotate({ description: "The start of the minute in Unix milliseconds." }),
+/** The requests that ended in a minute or an hour. */
+const counts = {
   requests: Schema.Int.annotate({ description: "The sum of `ok`, `failed` and `left`." }),
   ok: Schema.Int,
   failed: Schema.Int.annotate({ description: "Requests that ended with an error, also before an account was chosen." }),
@@ -26,6 +25,11 @@ const RequestMinute = Schema.Struct({
   first_event_p95_ms: percentile,
   tokens: Schema.Int.annotate({ description: "Tokens of prompts and replies." }),
   cost: Schema.String.annotate({ description: "Decimal number in the configured currency." })
+}
+
+const RequestMinute = Schema.Struct({
+  at: Schema.Int.annotate({ description: "The start of the minute in Unix milliseconds." }),
+  ...counts
 }).annotate({ identifier: "RequestMinute" })
 
 /** What most errors of a code are for. */
@@ -59,6 +63,10 @@ const MinutesReply = Schema.Struct({
   }),
   minutes: Schema.Array(RequestMinute).annotate({
     description: "60 minutes, of which the last one is the running one."
+  }),
+  before: Schema.Struct(counts).annotate({
+    identifier: "RequestsBefore",
+    description: "The sums of the hour before the 60 minutes. Unknown unless `since` is before it."
   }),
   first_event_p50_ms: percentile,
   first_event_p95_ms: percentile,

@@ -51,6 +51,10 @@ export const UpstreamItem = Schema.Struct({
     description:
       "What the last read of the server's list of models shows: it does not answer, or lacks configured models."
   }),
+  away: Schema.NullOr(Schema.Struct({
+    reason: Schema.String,
+    since: Schema.Int.annotate({ description: "Unix milliseconds of the first read that found it so." })
+  })).annotate({ description: "Why the server does not answer, as this node sees it; `null` while it answers." }),
   refusals: Schema.Array(Schema.Struct({
     model: Schema.String,
     effect: Schema.String.annotate({ description: "What the gateway does before it sends a request." }),
@@ -61,6 +65,9 @@ export const UpstreamItem = Schema.Struct({
   }),
   proxy: Schema.NullOr(Schema.String).annotate({ description: "The configured proxy, without its password." }),
   last_5m: RecentTries,
+  last_hour: Schema.Array(Schema.Struct({ requests: Schema.Int, errors: Schema.Int })).annotate({
+    description: "Tries of the last hour at all nodes: 12 steps of five minutes, the running one last."
+  }),
   budgets: Schema.Array(BudgetView).annotate({ description: "Its budgets, with what is used of them." }),
   config: JsonObject.annotate({
     description: "Its entry of the configuration; secrets are `***`, which keeps them when it is sent back."

@@ -18,7 +18,7 @@ import { given, headerText } from "../../domain/givenText.ts"
 import { aboutPart } from "../../domain/refusedParts.ts"
 import { formatTimestamp, monotonicMillis } from "../../domain/time.ts"
 import { placeOfUpstream } from "../../domain/upstreamNames.ts"
-import { type ServerFinding, ServerFindings } from "../../upstream/ServerFindings.ts"
+import { type Away, type ServerFinding, ServerFindings } from "../../upstream/ServerFindings.ts"
 import { Upstreams } from "../../upstream/Upstreams.ts"
 import { adminBodyOf, jsonObjectBodyOf } from "../adminBody.ts"
 import { changed, lastingOf, logChange, revisionIn, savedOr } from "../changes.ts"
@@ -40,6 +40,7 @@ const viewUpstream = (
   { config, raw }: Shown,
   { budgets, cooled_ms, ...live }: UpstreamLive,
   findings: ReadonlyArray<ServerFinding>,
+  away: ReadonlyMap<string, Away>,
   refusals: (typeof UpstreamItem.Type)["refusals"],
   now: number
 ): ReadonlyArray<typeof UpstreamItem.Type> => {
@@ -56,6 +57,7 @@ const viewUpstream = (
     budgets: viewBudgets(budgets),
     cooled_until: cooled_ms === null ? null : formatTimestamp(now + cooled_ms),
     findings: findings.flatMap(({ message, upstream }) => upstream === name ? message : []),
+    away: away.get(name) ?? null,
     refusals,
     proxy: shownProxy(proxy) ?? null,
     config: shownEntry(entryOf(raw, name))
@@ -115,7 +117,9 @@ export const AdminUpstreamsHandlers = adminHandlers(AdminUpstreamsGroup, functio
         words,
         until: formatTimestamp(now + until - monotonic)
       })) ?? []
-    const items = live.flatMap((each) => viewUpstream(shown, each, servers.now(), refusalsOf(each.name), now))
+    const items = live.flatMap((each) =>
+      viewUpstream(shown, each, servers.now(), servers.away(), refusalsOf(each.name), now)
+    )
     return { items, missing }
   })
 

@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { UpstreamFacts } from "../../accounts/Accounts.ts"
 import { UpstreamActivity } from "../../accounts/UpstreamActivity.ts"
-import { addTries, noTries, quantileOf, TriesText, type TryCounts } from "../../accounts/UpstreamTimes.ts"
+import { addTries, noTries, quantileOf, steps, TriesText, type TryCounts } from "../../accounts/UpstreamTimes.ts"
 import { ConfigStore } from "../../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../../config/GatewayConfig.ts"
 import { makeNodeItems } from "../nodeItems.ts"
@@ -22,9 +22,17 @@ export interface RecentTries {
   readonly p95_ms: number | null
 }
 
+/** The tries of five minutes. */
+interface Step {
+  readonly requests: number
+  readonly errors: number
+}
+
 /** The live part of an upstream's view. */
 export interface UpstreamLive extends UpstreamFacts {
   readonly last_5m: RecentTries
+  /** The oldest first. */
+  readonly last_hour: ReadonlyArray<Step>
 }
 
 const recentOf = (tries: TryCounts): RecentTries => ({
@@ -33,6 +41,9 @@ const recentOf = (tries: TryCounts): RecentTries => ({
   p50_ms: quantileOf(tries, 0.5),
   p95_ms: quantileOf(tries, 0.95)
 })
+
+const hourOf = ({ hour }: TryCounts): ReadonlyArray<Step> =>
+  Array.from({ length: steps }, (_, step) => ({ requests: hour[2 * step]!, errors: hour[2 * step + 1]! }))
 
 /** Facts of an upstream while the shared store does not answer. */
 const unknownFacts = ({ enabled, limits, name }: UpstreamConfig): UpstreamFacts => ({
@@ -47,9 +58,9 @@ const unknownFacts = ({ enabled, limits, name }: UpstreamConfig): UpstreamFacts 
   budgets: []
 })
 
-/** The question to each node for its counts by upstream. Its name changes with the buckets of the times. */
+/** The question to each node for its counts by upstream. Its name changes with the form of the counts. */
 const query = {
-  name: "upstream-times",
+  name: "upstream-hours",
   question: noQuestion,
   answer: Schema.fromJsonString(Schema.Record(Schema.String, TriesText))
 }
@@ -87,10 +98,14 @@ export class UpstreamViews extends Context.Service<UpstreamViews, {
           }
           const known = new Map(facts.map((each) => [each.name, each]))
           return {
-            live: Array.from(config.now().upstreams.values(), (upstream) => ({
-              ...known.get(upstream.name) ?? unknownFacts(upstream),
-              last_5m: recentOf(sums.get(upstream.name) ?? noTries())
-            })),
+            live: Array.from(config.now().upstreams.values(), (upstream) => {
+              const tries = sums.get(upstream.name) ?? noTries()
+              return {
+                ...known.get(upstream.name) ?? unknownFacts(upstream),
+                last_5m: recentOf(tries),
+                last_hour: hourOf(tries)
+              }
+            }),
             missing: missingNodes(missing)
           }
         })

@@ -7,13 +7,23 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import { type GatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { identityKeys } from "../../domain/identity.ts"
-import { type Account, accountsNamed } from "../Account.ts"
+import type { Account } from "../Account.ts"
 import { ofEntry } from "../ConfigError.ts"
 import { ConfigStore, type Saved, type UpdateError, type UpdateOptions } from "../ConfigStore.ts"
 import type { GatewayConfig } from "../GatewayConfig.ts"
 import { type RawConfig, sha256Hex } from "../json.ts"
 import { accountsOf } from "../rawConfig.ts"
-import { accountIn, type AccountMarks, markAccount, markNames, type NewAccount, newAccount } from "./accountEdits.ts"
+import {
+  accountIn,
+  type AccountMarks,
+  markAccount,
+  markNames,
+  type NewAccount,
+  newAccount,
+  withSecrets
+} from "./accountEdits.ts"
+
+const alreadyExists = invalidRequest("The account already exists")
 
 /** The accounts after one was added or marked. */
 export interface AccountSaved extends Saved {
@@ -31,7 +41,7 @@ export class AccountEntries extends Context.Service<AccountEntries, {
     account: NewAccount,
     options?: UpdateOptions
   ) => Effect.Effect<AccountSaved, UpdateError | GatewayError>
-  /** Changes marks of an account, at least one. */
+  /** Changes marks of an account or what it logs in with, at least one. Another token is another name of an account without a login. */
   readonly mark: (
     identifier: string,
     marks: AccountMarks,
@@ -62,10 +72,10 @@ export class AccountEntries extends Context.Service<AccountEntries, {
           )
         })
 
-      /** Edits the entry of an account; `undefined` removes it. */
+      /** Edits the entry of an account; `undefined` removes it. Fails where another account has the name that the entry has now. */
       const edited = (
         identifier: string,
-        edit: (entry: RawConfig) => RawConfig | undefined,
+        edit: (entry: RawConfig) => Result.Result<RawConfig | undefined, GatewayError>,
         options: UpdateOptions | undefined
       ) =>
         updated((raw, config, at) => {
@@ -74,8 +84,15 @@ export class AccountEntries extends Context.Service<AccountEntries, {
           const entries = accountsOf(raw)
           const place = config.accounts.indexOf(found.success)
           at(place)
-          const entry = edit(entries[place]!)
+          const outcome = edit(entries[place]!)
+          if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
+          const entry = outcome.success
           if (entry === entries[place]) return Effect.succeed(raw)
+          const isTaken = entry !== undefined &&
+            identityKeys(entry, sha256Hex).some((key) =>
+              (config.account_table.index.get(key) ?? found.success) !== found.success
+            )
+          if (isTaken) return Effect.fail(alreadyExists)
           const accounts = entry === undefined ? entries.toSpliced(place, 1) : entries.with(place, entry)
           return Effect.succeed({ ...raw, accounts })
         }, options)
@@ -88,7 +105,7 @@ export class AccountEntries extends Context.Service<AccountEntries, {
             const entries = accountsOf(raw)
             at(entries.length)
             return identity.some((key) => config.account_table.index.has(key))
-              ? Effect.fail(invalidRequest("The account already exists"))
+              ? Effect.fail(alreadyExists)
               : Effect.succeed({ ...raw, accounts: [...entries, entry] })
           }, options)
           return { ...saved, account: saved.config.account_table.index.get(identity[0]!) }
@@ -97,10 +114,15 @@ export class AccountEntries extends Context.Service<AccountEntries, {
           if (Object.values(marks).every((mark) => mark === undefined)) {
             return yield* invalidRequest(`At least one of ${markNames.join(", ")} is required`, "disabled")
           }
-          const saved = yield* edited(identifier, (entry) => markAccount(entry, marks), options)
-          return { ...saved, account: accountsNamed(saved.config.account_table, identifier)[0] }
+          let named: string | undefined
+          const saved = yield* edited(identifier, (entry) =>
+            Result.map(withSecrets(entry, marks), (changed) => {
+              ;[named] = identityKeys(changed, sha256Hex)
+              return markAccount(changed, marks)
+            }), options)
+          return { ...saved, account: saved.config.account_table.index.get(named ?? "") }
         }),
-        remove: (identifier, options) => edited(identifier, () => undefined, options)
+        remove: (identifier, options) => edited(identifier, () => Result.succeed(undefined), options)
       }
     })
   )

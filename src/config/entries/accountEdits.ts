@@ -34,8 +34,13 @@ export interface NewAccount {
   readonly budgets?: Schema.Json | undefined
 }
 
-/** Marks of an account. An absent one stays; an empty note, and any other but `disabled` that is `null`, are removed. */
-export interface AccountMarks extends Pick<NewAccount, "budgets" | "organization" | "priority" | "proxy" | "weight"> {
+/**
+ * Marks of an account, and what it logs in with. An absent one stays; an empty note, and any other mark but `disabled` that is `null`, are
+ * removed. A password or a token takes the place of the one before; `null` leaves it.
+ */
+export interface AccountMarks
+  extends Pick<NewAccount, "budgets" | "organization" | "password" | "priority" | "proxy" | "token" | "weight">
+{
   readonly disabled?: boolean | undefined
   readonly note?: string | undefined
 }
@@ -43,6 +48,8 @@ export interface AccountMarks extends Pick<NewAccount, "budgets" | "organization
 const marks: Readonly<Record<keyof AccountMarks, true>> = {
   disabled: true,
   note: true,
+  password: true,
+  token: true,
   proxy: true,
   organization: true,
   priority: true,
@@ -99,10 +106,40 @@ export const newAccount = (body: NewAccount): Result.Result<RawConfig, GatewayEr
 const set = (entry: RawConfig, field: string, value: Schema.Json | undefined): RawConfig =>
   entry[field] === value ? entry : setField(entry, [field], value)
 
+/** The entry with another password or token. Fails where the account logs in by other means. Returns the same object if nothing changes. */
+export const withSecrets = (
+  entry: RawConfig,
+  marks: Pick<AccountMarks, "password" | "token">
+): Result.Result<RawConfig, GatewayError> => {
+  const refuse = (rule: string, field: string) => Result.fail(invalidRequest(rule, field))
+  const [password, token] = [marks.password ?? undefined, marks.token ?? undefined]
+  if (password === undefined && token === undefined) return Result.succeed(entry)
+  const field = password === undefined ? "token" : "password"
+  if (entry["credential"] !== undefined) return refuse(`${field} must be absent: the account has a credential`, field)
+  if (password === "") return refuse("password must not be empty", "password")
+  if (
+    password !== undefined && given(textIn(entry, "email")) === undefined &&
+    given(textIn(entry, "mobile")) === undefined
+  ) {
+    return refuse("password must be absent: the account has neither email nor mobile", "password")
+  }
+  const next = given(token)
+  if (token !== undefined && next === undefined) return refuse("token must not be empty", "token")
+  const sendable = headerText(next ?? "", "token")
+  if (Result.isFailure(sendable)) return Result.fail(sendable.failure)
+  const named = password === undefined ? entry : set(entry, "password", password)
+  return Result.succeed(next === undefined ? named : set(named, "token", next))
+}
+
+const textIn = (entry: RawConfig, field: string): string | undefined => {
+  const value = entry[field]
+  return typeof value === "string" ? value : undefined
+}
+
 /** The entry with these marks; a mark at its default is removed. Returns the same object if nothing changes. */
 export const markAccount = (
   entry: RawConfig,
-  { budgets, disabled, note, organization, priority, proxy, weight }: AccountMarks
+  { budgets, disabled, note, organization, priority, proxy, weight }: Omit<AccountMarks, "password" | "token">
 ): RawConfig => {
   const switched = disabled === undefined || disabled === (entry["disabled"] === true)
     ? entry

@@ -3,17 +3,19 @@
  */
 import type { ComponentChildren } from "preact"
 import type { AccountItem, RequestItem } from "../state/client.ts"
-import { clockAtom } from "../state/live.ts"
+import { type ChangedAccount, clockAtom } from "../state/live.ts"
 import { useAtom } from "../state/registry.ts"
 import { useTexts } from "../state/texts.ts"
 import { countdown } from "./format.ts"
+import { Sign } from "./Icon.tsx"
+import { Since } from "./Time.tsx"
 
-type Sign = { readonly sign: string; readonly tone: string }
+type Signed = { readonly sign: string; readonly tone: string }
 
 /** A word with a sign in front. */
-export const Badge = ({ sign, text, tone }: Sign & { readonly text: ComponentChildren }) => (
+export const Badge = ({ sign, text, tone }: Signed & { readonly text: ComponentChildren }) => (
   <span class={`badge ${tone}`}>
-    <span aria-hidden="true">{sign}</span> {text}
+    <Sign of={sign} /> {text}
   </span>
 )
 
@@ -21,7 +23,7 @@ export const Badge = ({ sign, text, tone }: Sign & { readonly text: ComponentChi
 export const accountStates = ["ready", "cooling", "out", "disabled"] as const
 export type AccountState = (typeof accountStates)[number]
 
-export const accountSigns: Readonly<Record<AccountState | "failed", Sign>> = {
+export const accountSigns: Readonly<Record<AccountState | "failed", Signed>> = {
   ready: { sign: "●", tone: "good" },
   cooling: { sign: "◔", tone: "warn" },
   out: { sign: "▲", tone: "bad" },
@@ -44,9 +46,12 @@ export const BackIn = ({ receivedAt, seconds }: { readonly seconds: number; read
   return <span class="hint">{` ${t.backIn(countdown(left))}`}</span>
 }
 
-/** An account's state; while it is out of rotation, also why, and when it comes back. */
+/** An account's state; while it is out of rotation, also why, since when, and when it comes back. */
 export const AccountBadge = ({ item, receivedAt }: {
-  readonly item: Pick<AccountItem, "disabled" | "health" | "health_reason" | "recovery_seconds" | "test_status">
+  readonly item: Pick<
+    ChangedAccount,
+    "disabled" | "health" | "health_reason" | "health_since" | "recovery_seconds" | "test_status"
+  >
   /** When the page received `item`, in milliseconds of the page's clock. */
   readonly receivedAt: number
 }) => {
@@ -71,6 +76,12 @@ export const AccountBadge = ({ item, receivedAt }: {
           <span class="hint clip" title={t.reason(item.health_reason)}>{t.reason(item.health_reason)}</span>
         </>
       )}
+      {isHeldBack && typeof item.health_since === "number" && (
+        <>
+          {" "}
+          <Since at={item.health_since} />
+        </>
+      )}
     </>
   )
 }
@@ -80,7 +91,7 @@ export const outcomeSigns = {
   ok: { sign: "✓", tone: "good" },
   failed: { sign: "✕", tone: "bad" },
   cancelled: { sign: "↩", tone: "muted" }
-} as const satisfies Readonly<Record<string, Sign>>
+} as const satisfies Readonly<Record<string, Signed>>
 
 /** The state of a running request, or the outcome of a finished one. */
 export const RequestBadge = ({ item: { outcome, state } }: { readonly item: RequestItem }) => {

@@ -36,12 +36,11 @@ export const Chip = ({ children, class: kind = "", onClick, pressed, ...rest }: 
 )
 
 /** A large number with its name above, and below what it is of and how it was before. It leads to what it counts. */
-export const Figure = ({ children, link, name, of, spark, tone = "" }: {
+export const Figure = ({ children, link, name, of, tone = "" }: {
   readonly name: string
   readonly link: string
   readonly children: ComponentChildren
   readonly of: ComponentChildren
-  readonly spark?: ComponentChildren
   /** `warn` or `bad`. */
   readonly tone?: string
 }) => (
@@ -49,6 +48,5 @@ export const Figure = ({ children, link, name, of, spark, tone = "" }: {
     <span class="hint">{name}</span>
     <strong>{children}</strong>
     <span class="hint">{of}</span>
-    {spark}
   </a>
 )

@@ -1,10 +1,11 @@
 /**
  * The state of an upstream as a sign and words.
  */
-import { useTexts } from "../state/preferences.ts"
 import { standingOf } from "../state/standing.ts"
+import { useTexts } from "../state/texts.ts"
 import type { UpstreamItem } from "../state/upstreams.ts"
 import { BackIn, Badge } from "./Badge.tsx"
+import { Since } from "./Time.tsx"
 
 const signs = {
   ready: { sign: "●", tone: "good" },
@@ -12,6 +13,7 @@ const signs = {
   probe: { sign: "◔", tone: "warn" },
   disabled: { sign: "○", tone: "muted" },
   noAccount: { sign: "▲", tone: "bad" },
+  away: { sign: "▲", tone: "bad" },
   found: { sign: "▲", tone: "warn" }
 } as const
 
@@ -29,14 +31,22 @@ const CooledUntil = ({ item: { cooled_until, state } }: { readonly item: Upstrea
 /** An upstream's state; also why it does not serve, and when it is tried again. */
 export const UpstreamBadge = ({ item }: { readonly item: UpstreamItem }) => {
   const { reason: reasonText, upstreams: t } = useTexts()
-  const { findings, reason } = item
+  const { away, findings, reason } = item
   const shown = standingOf(item, Date.now())
+  // What is known of a server that does not answer is said by its state.
+  const others = shown === "away" ? [] : findings
   return (
     <>
       <Badge {...signs[shown]} text={t.states[shown === "probe" ? "cooled" : shown]} />
+      {shown === "away" && away !== null && (
+        <span class="hint">
+          {` ${reasonText(away.reason)} · `}
+          <Since at={away.since} />
+        </span>
+      )}
       <CooledUntil item={item} />
       {shown !== "disabled" && reason !== null && <p class="hint why">{reasonText(reason)}</p>}
-      {shown !== "disabled" && findings.map((finding) => <p key={finding} class="hint why">{finding}</p>)}
+      {shown !== "disabled" && others.map((finding) => <p key={finding} class="hint why">{finding}</p>)}
     </>
   )
 }

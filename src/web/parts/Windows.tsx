@@ -3,20 +3,15 @@
  */
 import type { AccountItem } from "../state/client.ts"
 import { type LimitWindow, type UsedLimit, usedOf } from "../state/limits.ts"
-import { useTexts } from "../state/preferences.ts"
-import { date, dayOf, minuteOfDay, percent, timeOfDay } from "./format.ts"
+import { useTexts } from "../state/texts.ts"
+import { percent, shortWhen, timeOfDay } from "./format.ts"
 import { Meter } from "./Table.tsx"
 import { usedText } from "./UsedText.ts"
 
 type QuotaWindow = AccountItem["quota"][number]
 
 /** When a window resets: to the second within the hour, else to the minute, with the day if it is another one. */
-const resetText = (at: number, now: number): string =>
-  at - now < 3_600_000
-    ? timeOfDay(at)
-    : date(at) === date(now)
-    ? minuteOfDay(at)
-    : `${dayOf(at)} ${minuteOfDay(at)}`
+const resetText = (at: number, now: number): string => at - now < 3_600_000 ? timeOfDay(at) : shortWhen(at, now)
 
 /** The used share. A window whose reset has passed is empty. */
 const shareOf = ({ resets_at, status, used }: QuotaWindow, now: number): number =>

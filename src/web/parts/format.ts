@@ -59,6 +59,21 @@ export const percent = (part: number, whole: number): string => {
   return `${share > 0 && share < 10 ? Number(share.toFixed(1)) : Math.round(share)} %`
 }
 
+const signed = (value: number, text: string): string => `${value > 0 ? "+" : value < 0 ? "−" : "±"}${text}`
+
+/** A change as a share of what was before: `+12 %`, `−0.4 %`, `±0 %`. */
+export const change = (share: number): string => {
+  const size = Math.abs(share) * 100
+  const rounded = size < 9.95 ? Number(size.toFixed(1)) : Math.round(size)
+  return signed(rounded === 0 ? 0 : share, `${number(rounded)} %`)
+}
+
+/** A difference of two shares in points of percent: `+1.2`. */
+export const points = (difference: number): string => {
+  const rounded = Number(Math.abs(difference * 100).toFixed(1))
+  return signed(rounded === 0 ? 0 : difference, number(rounded))
+}
+
 const units = {
   en: { ms: "ms", s: "s", min: "min", h: "h" },
   zh: { ms: "毫秒", s: "秒", min: "分", h: "小时" }
@@ -96,6 +111,10 @@ export const timeOfDay = (milliseconds: number): string => format(milliseconds, 
 
 /** The time of day to the minute. */
 export const minuteOfDay = (milliseconds: number): string => format(milliseconds, { timeStyle: "short" })
+
+/** The time of day to the minute if it is today; otherwise with the day. */
+export const shortWhen = (milliseconds: number, now = Date.now()): string =>
+  date(milliseconds) === date(now) ? minuteOfDay(milliseconds) : `${dayOf(milliseconds)} ${minuteOfDay(milliseconds)}`
 
 /** The day, without the year: `21 Nov`. */
 export const dayOf = (milliseconds: number): string => format(milliseconds, { day: "numeric", month: "short" })

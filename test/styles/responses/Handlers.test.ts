@@ -42,7 +42,7 @@ const serve = Effect.fnUntraced(function*(open: Open) {
         Deadlines.layer,
         WorkLimit.layer,
         usageInMemory,
-        Layer.mock(ServerFindings)({ now: () => [], readAgain: Effect.void }),
+        Layer.mock(ServerFindings)({ now: () => [], away: () => new Map(), readAgain: Effect.void }),
         layerResponses,
         Layer.succeed(Completion, completionBy(open))
       ]),

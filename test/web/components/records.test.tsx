@@ -111,6 +111,7 @@ describe("the bill of a request in the console", () => {
     cost: "0.0315",
     source: "server",
     by_prices: "0.03",
+    listed: null,
     by_server: "0.0315",
     lines: [
       { unit: "cached_input", amount: 10_000, price: "input", cost: "0.03" },

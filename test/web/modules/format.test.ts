@@ -2,10 +2,18 @@
  * Money, counts, durations and days as the console shows them; and what an overview says of an hour that was not whole.
  */
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
-import { isUnknown, latencyScale, type Minute, totalsOf } from "../../../src/web/pages/overview/hour.ts"
+import {
+  changeOf,
+  isUnknown,
+  latencyScale,
+  type Minute,
+  numbered,
+  totalsOf
+} from "../../../src/web/pages/overview/hour.ts"
 import {
   ago,
   bytes,
+  change,
   compact,
   countdown,
   dayIn,
@@ -16,6 +24,7 @@ import {
   fullMoney,
   money,
   percent,
+  points,
   sentence,
   when
 } from "../../../src/web/parts/format.ts"
@@ -109,12 +118,31 @@ describe("the last hour at the overview", () => {
     assert.deepInclude(totalsOf({ minutes: refusing, since: start }), { ok: 720, failed: 60, refused: 120 })
   })
 
-  it("one request of ten minutes leaves the other latencies visible", () => {
-    const { heightAt, lines } = latencyScale(600_000)
-    assert.deepStrictEqual(lines.map(({ ms }) => ms), [100, 1_000, 10_000, 100_000])
-    assert.strictEqual(heightAt(600_000), 100)
-    assert.isAbove(heightAt(200), 25)
-    assert.isAbove(heightAt(400) - heightAt(200), 5)
+  it("the scale of latencies is linear to three times the usual one: a doubled one is twice as high, and ten minutes flatten nothing", () => {
+    const latencies = [null, 900, 1_000, 1_000, 1_100, 600_000]
+    const { heightAt, top, usual } = latencyScale(latencies)!
+    assert.deepStrictEqual([usual, top], [1_000, 3_000])
+    assert.strictEqual(heightAt(2_000), 2 * heightAt(1_000))
+    assert.deepStrictEqual([heightAt(0), heightAt(3_000), heightAt(600_000)], [0, 100, 100])
+    assert.isUndefined(latencyScale([null, null]))
+    // Of cut ones that stand together the slowest has its number.
+    const cut = Array.from({ length: 60 }, (_, i) => i === 10 ? 4_000 : i === 12 ? 9_000 : i === 40 ? 5_000 : null)
+    assert.deepStrictEqual(numbered(cut, 3_000), [12, 40])
+  })
+
+  it("the change to the hour before is known where the gateway has counted that hour whole", () => {
+    const before = start - 60 * 60_000
+    assert.strictEqual(changeOf({ minutes, since: before }, 150, 100), 0.5)
+    assert.isUndefined(changeOf({ minutes, since: before + 1 }, 150, 100))
+    assert.isUndefined(changeOf({ minutes, since: before }, 150, 0))
+    assert.deepStrictEqual([0.5, -0.124, 0.0009, 0.0001, 12].map(change), [
+      "+50 %",
+      "−12 %",
+      "+0.1 %",
+      "±0 %",
+      "+1,200 %"
+    ])
+    assert.deepStrictEqual([0.0123, -0.5, 0].map(points), ["+1.2", "−50", "±0"])
   })
 })
 

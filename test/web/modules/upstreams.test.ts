@@ -25,6 +25,8 @@ const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamIte
   proxy: null,
   budgets: [],
   last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },
+  last_hour: [],
+  away: null,
   config: {},
   ...change
 })

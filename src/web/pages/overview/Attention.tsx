@@ -3,30 +3,28 @@
  */
 import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
-import { AccountBadge, accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
+import { AccountBadge, accountSigns, BackIn, Badge, hasFailedTest } from "../../parts/Badge.tsx"
 import { number, percent } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { useReads } from "../../parts/Loaded.tsx"
 import { useStill } from "../../parts/still.ts"
 import { Changes } from "../../parts/Table.tsx"
-import { Ago } from "../../parts/Time.tsx"
+import { Ago, Since } from "../../parts/Time.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { usedText } from "../../parts/UsedText.ts"
 import { keysAtom, keysRead, nearLimits, troubled } from "../../state/attention.ts"
 import { useCurrency } from "../../state/currency.ts"
-import { poolAtom } from "../../state/live.ts"
+import type { Received } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
-import { readOf } from "../../state/reads.ts"
 import { useAtom, useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
 import { isOfQueue } from "../requests/verdict.ts"
-import { knownAtom } from "./accounts.ts"
-import { causesOf } from "./causes.ts"
+import { accountsAtom, type Cause, knownAtom } from "./accounts.ts"
 import { mostlyFor } from "./errors.ts"
 import type { Hour } from "./hour.ts"
-import { hourAtom, lastHour } from "./Minutes.tsx"
+import { hourAtom, lastHour, settingsAtom } from "./reads.ts"
 
 /** The most rows of one kind. */
 const mostOfKind = 8
@@ -72,95 +70,83 @@ const useUpstreamGroup = (): Group => {
   }
 }
 
-/** Worst first, then by name, so that a row keeps its place. */
-const severities = { out: 0, cooling: 2, ready: 3, disabled: 3 } as const
-const severityOf = (item: Parameters<typeof hasFailedTest>[0]): number =>
-  hasFailedTest(item) ? 1 : severities[stateOf(item)]
-
-/** The most accounts of a cause that are named. */
-const mostNamed = 20
-
 /** The accounts of a cause, which unfold. A single one has its name in the row; what was unfolded stays. */
-const OfCause = ({ names }: { readonly names: ReadonlyArray<string> }) => {
+const OfCause = ({ cause: { accounts, names } }: { readonly cause: Cause }) => {
   const { common, overview: t } = useTexts()
   const [isOpen, setOpen] = useState(false)
-  if (names.length === 1 && !isOpen) return null
+  if (accounts === 1 && !isOpen) return null
   return (
     <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{t.which}</summary>
       <ul>
-        {names.slice(0, mostNamed).map((name) => (
+        {names.map((name) => (
           <li key={name}>
             <a href={linkTo("accounts", name)}>{name}</a>
           </li>
         ))}
       </ul>
-      {names.length > mostNamed && <p class="hint">{common.andMore(names.length - mostNamed)}</p>}
+      {accounts > names.length && <p class="hint">{common.andMore(accounts - names.length)}</p>}
     </details>
   )
 }
 
+/** What the accounts of a cause are, why, since when, and when the first of them is tried again. */
+const WhyOfMany = ({ at, cause: { reason: why, recovery_seconds, since, state } }: {
+  readonly cause: Cause
+  readonly at: number
+}) => {
+  const { overview: t, reason, states } = useTexts()
+  return (
+    <>
+      <Badge {...accountSigns[state]} text={states[state]} />
+      {why !== null && <span class="hint">{reason(why)}</span>}
+      {since !== null && <Since at={since} />}
+      {recovery_seconds !== null && state !== "failed" && (
+        <span class="hint">
+          {t.first}
+          <BackIn seconds={recovery_seconds} receivedAt={at} />
+        </span>
+      )}
+    </>
+  )
+}
+
+/** The same of one account, with what its last test said. */
+const WhyOfOne = ({ at, item }: Received) => (
+  <>
+    <AccountBadge item={item} receivedAt={at} />
+    {hasFailedTest(item) && item.last_test?.success === false && (
+      <span class="hint clip" title={item.last_test.message ?? undefined}>
+        <Ago at={item.last_test.at} />
+        {item.last_test.message !== null && ` · ${item.last_test.message}`}
+      </span>
+    )}
+  </>
+)
+
 const useAccountGroup = (): Group => {
   const moreOf = useMore()
-  const { overview: t, reason, states } = useTexts()
-  const known = useAtom(knownAtom)
-  const pool = useAtom(poolAtom)
-  const found = known.items.filter(({ item }) => severityOf(item) < severities.ready)
-    .map((each) => ({
-      ...each,
-      name: accountName(each.item),
-      state: hasFailedTest(each.item) ? "failed" as const : stateOf(each.item),
-      reason: hasFailedTest(each.item) ? null : each.item.health_reason,
-      backAt: each.item.recovery_seconds === null ? undefined : each.at + each.item.recovery_seconds * 1_000
-    }))
-    .sort((a, b) => severityOf(a.item) - severityOf(b.item) || (a.name < b.name ? -1 : 1))
-  const all = Math.max(found.length, (pool?.out ?? 0) + (pool?.cooling ?? 0) + (pool?.failed_tests ?? 0))
-  const worst = found[0]?.state ?? "out"
-  const causes = causesOf(found)
+  const t = useTexts().overview
+  const { at, causes, items } = useAtom(knownAtom)
   const shown = causes.slice(0, mostOfKind)
-  const count = shown.reduce((sum, { accounts }) => sum + accounts.length, 0)
+  const others = causes.slice(mostOfKind)
   return {
     page: "accounts",
-    more: moreOf(all - count, linkTo("accounts", undefined, { state: worst })),
-    rows: shown.map(({ accounts, id, nextAt }) => {
-      const [{ at, item, name, state }] = accounts
-      const ofCause = <OfCause key="which" names={accounts.map((each) => each.name)} />
-      if (accounts.length === 1) {
-        return {
-          id: `cause ${id}`,
-          name,
-          link: linkTo("accounts", name),
-          what: (
-            <>
-              <AccountBadge item={item} receivedAt={at} />
-              {hasFailedTest(item) && item.last_test?.success === false && (
-                <span class="hint clip" title={item.last_test.message ?? undefined}>
-                  <Ago at={item.last_test.at} />
-                  {item.last_test.message !== null && ` · ${item.last_test.message}`}
-                </span>
-              )}
-              {ofCause}
-            </>
-          )
-        }
-      }
+    more: moreOf(
+      others.reduce((sum, { accounts }) => sum + accounts, 0),
+      linkTo("accounts", undefined, { state: others[0]?.state ?? "" })
+    ),
+    rows: shown.map((cause) => {
+      const { accounts, names: [first = ""], reason, state } = cause
+      const one = accounts === 1 ? items.find(({ item }) => accountName(item) === first) : undefined
       return {
-        id: `cause ${id}`,
-        name: t.accountCount(accounts.length),
-        link: linkTo("accounts", undefined, { state }),
+        id: `cause ${state} ${reason}`,
+        name: accounts === 1 ? first : t.accountCount(accounts),
+        link: accounts === 1 ? linkTo("accounts", first) : linkTo("accounts", undefined, { state }),
         what: (
           <>
-            <Badge {...accountSigns[state]} text={states[state]} />
-            {item.health_reason !== null && state !== "failed" && (
-              <span class="hint">{reason(item.health_reason)}</span>
-            )}
-            {nextAt !== undefined && state !== "failed" && (
-              <span class="hint">
-                {t.first}
-                <BackIn seconds={(nextAt - at) / 1_000} receivedAt={at} />
-              </span>
-            )}
-            {ofCause}
+            {one === undefined ? <WhyOfMany cause={cause} at={at} /> : <WhyOfOne {...one} />}
+            <OfCause key="which" cause={cause} />
           </>
         )
       }
@@ -249,10 +235,6 @@ const useErrorGroups = (): readonly [errors: Group, callers: Group] => {
   return [groupOf("requests"), groupOf("callers")]
 }
 
-const settingsAtom = readOf("admin-settings", "fields", {
-  reactivityKeys: ["config", "settings", "upstreams", "keys"]
-})
-
 /** What the configuration says and does not do. The place comes first in each sentence. */
 const useSettingsGroup = (): Group => {
   const moreOf = useMore()
@@ -275,11 +257,12 @@ const useSettingsGroup = (): Group => {
   }
 }
 
+/** What says whether anything needs attention. */
+export const needs = [upstreamsAtom, keysAtom, hourAtom, settingsAtom, accountsAtom]
+
 export const Attention = () => {
   const t = useTexts().overview
-  const pool = useAtom(poolAtom)
-  const { reads } = useAtom(knownAtom)
-  const { failure, isRead } = useReads([upstreamsAtom, keysAtom, hourAtom, settingsAtom, ...reads])
+  const { failure, isRead } = useReads(needs)
   const [errors, callers] = useErrorGroups()
   const groups = [useUpstreamGroup(), useAccountGroup(), useKeyGroup(), errors, useSettingsGroup(), callers]
   const all = groups.flatMap(({ more, page, rows: of }) =>
@@ -295,7 +278,7 @@ export const Attention = () => {
     <Section name={t.attention}>
       {failure}
       {rows.length === 0
-        ? pool !== undefined && isRead && failure === null && (
+        ? isRead && failure === null && (
           <p class="card">
             <Badge sign="✓" tone="good" text={t.nothing} />
           </p>

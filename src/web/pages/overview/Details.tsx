@@ -1,5 +1,5 @@
 /**
- * What stands below the last hour: what needs attention, the pool, the queue, the upstreams, and what is used most today.
+ * The overview: its sentence and figures, what needs attention, the last hour, the pool, the queue, the upstreams, and what is used most today.
  */
 import { duration } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
@@ -11,8 +11,11 @@ import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { useCurrentAccounts } from "./accounts.ts"
 import { Attention } from "./Attention.tsx"
+import { Figures } from "./Figures.tsx"
 import { Leaders } from "./Leaders.tsx"
+import { Minutes } from "./Minutes.tsx"
 import { Pool } from "./Pool.tsx"
+import { Sentence } from "./Sentence.tsx"
 import { UpstreamRows } from "./UpstreamRows.tsx"
 
 const Queue = () => {
@@ -55,13 +58,17 @@ const Queue = () => {
   )
 }
 
+/** What needs attention stands first. */
 export const Details = () => {
   useCurrentAccounts()
   return (
     <>
+      <Sentence />
+      <Figures />
       <div class="columns overview">
         <Attention />
         <div class="stack">
+          <Minutes />
           <Pool />
           <Queue />
         </div>

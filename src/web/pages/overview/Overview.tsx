@@ -1,17 +1,16 @@
 /**
- * Overview: whether the gateway is well. The last hour, and everything else below it.
+ * Overview: whether the gateway is well.
  */
 import { Heading } from "../../parts/Heading.tsx"
 import { Lazy } from "../../parts/Loaded.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { sessionAtom } from "../../state/session.ts"
+import { useTexts } from "../../state/texts.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { FirstRunNotice } from "./FirstRunNotice.tsx"
-import { Minutes } from "./Minutes.tsx"
 
-/** Not needed for the first figures. */
+/** Not needed to sign in, and for any other page. */
 const loadDetails = () => import("./Details.tsx").then((module) => module.Details)
 
 export const Overview = () => {
@@ -27,7 +26,6 @@ export const Overview = () => {
       )}
       <DurabilityNotice />
       <FirstRunNotice />
-      <Minutes />
       <Lazy load={loadDetails} of={undefined} />
     </>
   )

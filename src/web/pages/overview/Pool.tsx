@@ -1,32 +1,35 @@
 /**
- * The pool as a strip of cells, one for each account, and as a count of each state.
+ * The pool as a count of each state, and as cells: one for each account, or for each that is not idle where there are many.
  */
 import { useState } from "preact/hooks"
-import { AccountBadge, accountSigns, type AccountState, stateOf } from "../../parts/Badge.tsx"
+import { AccountBadge, accountSigns, accountStates, stateOf } from "../../parts/Badge.tsx"
 import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import { Loading, useReads } from "../../parts/Loaded.tsx"
-import { poolAtom, type PoolNow, type Received } from "../../state/live.ts"
+import { poolAtom, type Received } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom, useValue } from "../../state/registry.ts"
 import { runningAtom } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
-import { type UpstreamItem, upstreamsAtom } from "../../state/upstreams.ts"
-import { knownAtom } from "./accounts.ts"
+import { useTexts } from "../../state/texts.ts"
+import { upstreamsAtom } from "../../state/upstreams.ts"
+import { accountsAtom, type Counts, knownAtom } from "./accounts.ts"
 import { moveInStrip } from "./strip.ts"
 
 const linkToAccount = (item: Received["item"]): string => linkTo("accounts", accountName(item))
 
-/** How many accounts are in each state; together they are all accounts. The place of an upstream that needs no account counts as no account. */
-const countsOf = (
-  { cooling, disabled, out, total }: PoolNow,
-  standIns: ReadonlyArray<UpstreamItem>
-): ReadonlyArray<readonly [AccountState, number]> =>
-  Object.entries({ ready: total - cooling - out, cooling, out, disabled }).map(([name, count]) => {
-    const state = name as AccountState
-    return [state, standIns.reduce((left, { accounts }) => Math.max(0, left - accounts[state]), count)]
-  })
+/** A pool of so many accounts has a cell for each. */
+const mostOfCells = 60
+
+/** The most cells of a larger pool, whose idle accounts are one bar. */
+const mostNotIdle = 120
+
+/** What a cell shows: an account that works or is held back. */
+const isIdle = ({ item }: Received): boolean => {
+  const state = stateOf(item)
+  return state === "disabled" || (state === "ready" && item.in_use === 0)
+}
 
 const Cell = ({ isStop, item, onShow }: {
   readonly item: Received["item"]
@@ -47,7 +50,11 @@ const Cell = ({ isStop, item, onShow }: {
       onFocus={() => onShow(name)}
     >
       <span class="fill" style={{ height: `${Math.min(100, (item.in_use / slots) * 100)}%` }} />
-      {state !== "ready" && state !== "disabled" && <span class="sign">{accountSigns[state].sign}</span>}
+      {state !== "ready" && state !== "disabled" && (
+        <span class="sign">
+          <Sign of={accountSigns[state].sign} />
+        </span>
+      )}
     </a>
   )
 }
@@ -80,19 +87,32 @@ const Cells = ({ items }: { readonly items: ReadonlyArray<Received> }) => {
   )
 }
 
+/** The accounts of a large pool: those that are idle as one bar, and a cell for each other one. */
+const Many = ({ counts, items }: { readonly items: ReadonlyArray<Received>; readonly counts: Counts }) => {
+  const { common, overview: t } = useTexts()
+  const others = items.filter((each) => !isIdle(each))
+  const busy = others.filter(({ item }) => stateOf(item) === "ready").length
+  const idle = Math.max(0, counts.ready - busy)
+  const shown = others.slice(0, mostNotIdle)
+  return (
+    <>
+      {idle > 0 && <a class="idle" href={linkTo("accounts", undefined, { state: "ready" })}>{t.idle(idle)}</a>}
+      {shown.length > 0 && <Cells items={shown} />}
+      {others.length > shown.length && <p class="hint">{common.andMore(others.length - shown.length)}</p>}
+    </>
+  )
+}
+
 export const Pool = () => {
   const { overview: t, states } = useTexts()
   const pool = useAtom(poolAtom)
   const running = useAtom(runningAtom)
-  const { failedTests, isAll, items, reads } = useAtom(knownAtom)
+  const { counts, isAll, items } = useAtom(knownAtom)
   const upstreams = useValue(upstreamsAtom)?.upstreams
-  const { failure, isRead } = useReads([upstreamsAtom, ...reads])
-  if (pool === undefined || upstreams === undefined) {
+  const { failure } = useReads([upstreamsAtom, accountsAtom])
+  if (pool === undefined || upstreams === undefined || counts === undefined) {
     return <Section name={t.pool}>{failure ?? <Loading />}</Section>
   }
-  const standIns = upstreams.filter(({ needs_accounts }) => !needs_accounts)
-  const counts = countsOf(pool, standIns)
-  const all = counts.reduce((sum, [, count]) => sum + count, 0)
   return (
     <Section
       name={t.pool}
@@ -108,27 +128,24 @@ export const Pool = () => {
       {failure}
       <div class="card pool">
         <ul class="counts">
-          {[...counts, ["failed", failedTests] as const].map(([state, count]) => (
+          {[...accountStates, "failed" as const].map((state) => (
             <li key={state} class={state === "failed" ? "apart" : ""}>
               <a
-                class={`count-of ${count === 0 || state === "ready" ? "" : accountSigns[state].tone}`}
+                class={`count-of ${counts[state] === 0 || state === "ready" ? "" : accountSigns[state].tone}`}
                 href={linkTo("accounts", undefined, { state })}
               >
-                <span class={`sign ${accountSigns[state].tone}`} aria-hidden="true">{accountSigns[state].sign}</span>
-                <strong>{number(count)}</strong> {states[state]}
+                <span class={`sign ${accountSigns[state].tone}`}>
+                  <Sign of={accountSigns[state].sign} />
+                </span>
+                <strong>{number(counts[state])}</strong> {states[state]}
               </a>
             </li>
           ))}
         </ul>
-        {isAll && items.length > 0 && <Cells items={items} />}
-        {!isAll && all > 0 && (
-          <div class="shares" aria-hidden="true">
-            {counts.map(([state, count]) => (
-              <span key={state} class={`cell ${state}`} style={{ flexGrow: count, flexBasis: count === 0 ? 0 : 3 }} />
-            ))}
-          </div>
-        )}
-        {isRead && all === 0 && standIns.length === 0 && (
+        {counts.all > 0 && (isAll && counts.all <= mostOfCells
+          ? <Cells items={items} />
+          : <Many items={items} counts={counts} />)}
+        {counts.all === 0 && upstreams.every(({ needs_accounts }) => needs_accounts) && (
           <p class="hint">
             {t.noAccounts} <a href={linkTo("accounts")}>{t.addAccounts}</a>
           </p>

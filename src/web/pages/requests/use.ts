@@ -24,7 +24,7 @@ export const openRecord = (record: RequestRecord): void => {
   go("playground")
 }
 
-/** Reads a request for `use`, and reports why it cannot be read. */
+/** Reads a request for `use`, and reports why it has no record. */
 const withRecord = async (id: string, use: (record: RequestRecord) => unknown): Promise<void> => {
   const texts = allTexts()
   try {

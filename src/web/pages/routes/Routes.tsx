@@ -14,9 +14,9 @@ import { RowMenu } from "../../parts/Menu.tsx"
 import { type Column, Meter, Pager, Row, Table } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
 import { useReread } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
 import { choose, useQuery } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import {
   type Route,
   type Routes as AllRoutes,
@@ -26,7 +26,7 @@ import {
   useCurrentUpstreams
 } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import { hourAtom } from "../overview/Minutes.tsx"
+import { hourAtom } from "../overview/reads.ts"
 import { answersOf, impliedRoutes, plainRoute, routeNow, targetText } from "./choice.ts"
 import { EditRoute, saveRoute } from "./EditRoute.tsx"
 import { Rehearse } from "./Rehearse.tsx"

@@ -70,7 +70,7 @@ const hindranceOf = (
     return "noModel"
   }
   const standing = standingOf(upstream, time)
-  if (standing !== "ready" && standing !== "found") return standing
+  if (standing !== "ready" && standing !== "found" && standing !== "away") return standing
   return upstream.in_use >= upstream.max_inflight ? "full" : undefined
 }
 
