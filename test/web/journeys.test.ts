@@ -549,11 +549,9 @@ describe("journeys at the console", () => {
 
   it("transfer: a configuration is exported, previewed and imported", async () => {
     await signedIn("transfer")
-    const download = page.waitForEvent("download")
-    await button("Download").click()
-    const exported = await download
-    await result(page).getByText(`The configuration was exported as ${exported.suggestedFilename()}.`).waitFor()
-    assert.deepInclude(JSON.parse(readFileSync(await exported.path(), "utf8")), { keys: [businessKey] })
+    const exported = await savedBy(page, "Download")
+    await result(page).getByText(`The configuration was exported as ${exported.name}.`).waitFor()
+    assert.deepInclude(JSON.parse(exported.content), { keys: [businessKey] })
     const field = page.getByRole("textbox", { name: "Configuration to import" })
     await field.fill(`{"runtime":{"account_max_inflight":0}}`)
     await button("Preview import").click()
