@@ -16,6 +16,7 @@ const sectionOf = (module: string): string => {
   const [folder = "", name = ""] = module.split("/")
   if (folder === "playground") return en.common.pages.playground
   const page = name.replace(/\.tsx$/, "").toLowerCase()
+  if (page === "sessionpage") return en.common.pages.sessions
   // Pages of one key, model, account or upstream, and the columns of what they were used for.
   if (page === "nouns") return en.common.pages.keys
   return en.common.pages[page as keyof typeof en.common.pages]
