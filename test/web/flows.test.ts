@@ -20,12 +20,14 @@ const link = (page: Page, name: string) => page.getByRole("link", { name, exact:
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true })
 
 it("why a key is slow since an hour is told after two clicks", async () => {
-  const gateway = await startGateway({ keys: [{ key: "of-the-website", name: "Website chat" }] })
+  const gateway = await startGateway()
+  await admin(gateway.url, "POST", "/admin/keys", { key: "of-the-website", name: "Website chat" })
   const { close, page } = await openSignedIn(browser(), gateway.url)
   const hour = 3_600_000
   const end = Math.ceil(Date.now() / hour) * hour
   await page.route(/\/admin\/usage\?.*by=hour/, async (route) => {
-    const reply = await (await route.fetch()).json() as { readonly totals: object }
+    const { pathname, search } = new URL(route.request().url())
+    const reply = await admin(gateway.url, "GET", pathname + search) as { readonly totals: object }
     // The last hour is ten times as slow, by the wait for a slot.
     const rows = Array.from({ length: 24 }, (_, place) => {
       const isSlow = place === 23
@@ -96,8 +98,9 @@ it("a new person gets a key and everything to begin with after four clicks", asy
 })
 
 it("an account that died is mended after four clicks, with its note and in its place", async () => {
-  const known = ["ada", "grace"].map((name) => ({ account: emailOf(name), password: name === "ada" ? "right" : "p" }))
-  const site = await startSite({ accounts: accounts("ada", "grace") }, { reference: { accounts: known } })
+  const [ada, grace] = accounts("ada", "grace")
+  const known = [{ ...ada!, password: "right" }, grace!]
+  const site = await startSite({ accounts: [ada!, grace!] }, { reference: { accounts: known } })
   await admin(site.url, "PATCH", `/admin/accounts/${emailOf("ada")}`, { note: "of the first floor" })
   await chat(site.url, "!say one", { target: emailOf("ada") })
   const { close, page } = await openSignedIn(browser(), site.url, "about")
