@@ -31,6 +31,7 @@ const ofFew = plainPrice(
   new Map([["input", 3_000_000_000n], ["cached_input", 300_000_000n], ["output", 15_000_000_000n]])
 )
 const ofAll: Price = {
+  listed: undefined,
   units,
   above: [{ tokens: 1_000, units: new Map([["input", 6_000_000_000n]]) }],
   tiers: new Map([["flex", { units: new Map([["output", 7_000_000_000n]]), above: [] }]]),

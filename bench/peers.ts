@@ -122,6 +122,28 @@ export const peers: ReadonlyArray<Peer> = [
       return { args: [path.join(place.folder, "node_modules/@musistudio/claude-code-router/dist/cli.js"), "start"] }
     },
     target: () => ({ model })
+  },
+  {
+    name: "smg",
+    package: "smg",
+    runs:
+      "with its defaults, in front of an OpenAI-compatible server. It is written in Rust, and keeps no records and no usage",
+    prepare: ({ base, folder, port }) => ({
+      command: path.join(folder, "bin/smg"),
+      args: [
+        "launch",
+        "--backend",
+        "openai",
+        "--worker-urls",
+        base.replace(/\/v1$/, ""),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        String(port),
+        "--prometheus-port",
+        String(port + 1)
+      ]
+    })
   }
 ]
 

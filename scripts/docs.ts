@@ -85,6 +85,10 @@ const variables: Readonly<Record<string, readonly [meaning: string, field?: keyo
   ],
   GATEWAY_CONFIG_JSON: ["The configuration itself, as JSON or as Base64 of JSON. It replaces the file."],
   GATEWAY_CONFIG_WRITEBACK: ["Whether changes to such a configuration are saved to the file.", "configWriteback"],
+  GATEWAY_LOCKED: [
+    "Whether the admin API and the console [may not change](../operate/admin-access.md#locked-configuration) the configuration.",
+    "locked"
+  ],
   GATEWAY_ADMIN_KEY: ["Admin key. Unset: the gateway generates one at each start and prints it."],
   GATEWAY_ADMIN_KEY_PREVIOUS: ["The previous admin key, for `GATEWAY_STORE_KEY_PREVIOUS=derived`."],
   GATEWAY_STORE_URL: ["Store that [several nodes](../operate/nodes.md) share."],

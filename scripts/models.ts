@@ -1,9 +1,11 @@
-// `npm run models -- FILE`: writes the product's table of well-known models, src/domain/knownModels.ts, from a file that
-// `model-gateway models import` reads too. It takes the vendors' own models for conversations.
+// `npm run models -- FILE SOURCE DATE`: writes the product's table of well-known models, src/domain/knownModels.ts, from a file that
+// `model-gateway models import` reads too, and their list prices, src/config/listPrices.ts, if `model-gateway prices import` reads it as
+// well. It takes the vendors' own models for conversations. SOURCE and DATE say whose prices these are, and when they were read.
 import * as Effect from "effect/Effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { readModelFacts } from "../src/config/importModelFacts.ts"
+import { readPrices } from "../src/config/importPrices.ts"
 import { isJsonObject, type RawConfig } from "../src/config/json.ts"
 import type { ModelFacts } from "../src/domain/modelFacts.ts"
 
@@ -32,13 +34,13 @@ const dated = /-(?:20\d\d-?\d\d-?\d\d|20\d{2}|\d{4})$/
 
 const same = (one: ModelFacts, other: ModelFacts | undefined): boolean => JSON.stringify(one) === JSON.stringify(other)
 
-const file = process.argv[2]
+const [, , file, source = "", date = ""] = process.argv
 if (file === undefined) throw new Error("name a file of models.dev's form or of model_prices_and_context_window.json's")
 const given: unknown = JSON.parse(readFileSync(file, "utf8"))
 if (!isJsonObject(given)) throw new Error(`${file} is not a JSON object`)
-const { facts } = await Effect.runPromise(
-  readModelFacts(Object.fromEntries(Object.entries(given).filter(isOfVendor)))
-)
+const ofVendors = Object.fromEntries(Object.entries(given).filter(isOfVendor))
+const { facts } = await Effect.runPromise(readModelFacts(ofVendors))
+const { prices } = await Effect.runPromise(readPrices(ofVendors))
 const chosen = [...facts].filter(([name, stated]) =>
   stated.context_window !== undefined && ofService.test(name) && !otherPurpose.test(name) &&
   !(dated.test(name) && same(stated, facts.get(name.replace(dated, ""))))
@@ -83,4 +85,31 @@ export const knownModels: NameTable<ModelFacts> = makeNameTable(rows.map(([name,
 }]))
 `
 )
-console.log(`${rows.length} models`)
+const withoutVendor = new Map(
+  Object.entries(prices).map(([name, price]) => [name.slice(name.lastIndexOf("/") + 1), price])
+)
+const priced = chosen.flatMap(([name]) => {
+  const price = prices[name] ?? withoutVendor.get(name)
+  return price === undefined ? [] : [[name, price]]
+})
+console.log(`${rows.length} models, ${priced.length} with prices`)
+if (priced.length > 0) {
+  if (source === "" || !/^20\d\d-\d\d-\d\d$/.test(date)) {
+    throw new Error("name the prices' source, and the day when they were read")
+  }
+  writeFileSync(
+    path.join(import.meta.dirname, "../src/config/listPrices.ts"),
+    `// dprint-ignore-file
+// Made by \`npm run models\`: list prices of well-known models in US dollars, as ${source} had them on ${date}.
+import type { RawConfig } from "./json.ts"
+
+/** The day of the prices. */
+export const listedOn = "${date}"
+
+/** Entries of \`prices\` by the vendors' names of models. */
+export const listPrices: RawConfig = {
+${priced.map(([name, price]) => `  ${JSON.stringify(name)}: ${JSON.stringify(price)}`).join(",\n")}
+}
+`
+  )
+}

@@ -47,6 +47,7 @@ export const programs = {
     }
   },
   schemathesis: { python: ["schemathesis==4.32.5"] },
+  smg: { python: ["smg==1.13.0"] },
   llms: { npm: ["@musistudio/llms@1.0.53"] },
   // With later versions of its HTTP server, which its range allows, its streams fail.
   Portkey: { npm: ["@portkey-ai/gateway@1.15.2", "@hono/node-server@1.13.5"] },

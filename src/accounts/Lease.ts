@@ -60,6 +60,8 @@ export interface PlacementRequest {
   readonly patience: number | undefined
   /** Accounts on which this request has failed, by their keys: used only while no other account is in rotation. */
   readonly avoid: ReadonlySet<string>
+  /** The target that the request has failed on last, while others may serve it: the accounts in `avoid` do not serve it there. */
+  readonly failed: LeaseTarget | undefined
   /** The key of the account to stay on: for a retry of the request on the same account. */
   readonly stay: string | undefined
   /** The conversation that prefers the account which answered it last. */
@@ -82,6 +84,7 @@ export const anywhere: PlacementRequest = {
   wait: 0,
   patience: undefined,
   avoid: new Set(),
+  failed: undefined,
   stay: undefined,
   sticky: undefined,
   prefers: [],
@@ -277,6 +280,8 @@ export interface QueueWaiter {
 /** The use of an account without a slot: for account tests and the deletion of sessions, which limits do not hold up. */
 export interface AccountAccess extends Pick<Lease, "upstream" | "driver" | "credential" | "report"> {
   readonly account: LeasedAccount
+  /** Asks the source of its credential for a newer token; `undefined` for an account with a token or a login. */
+  readonly renewNow: Effect.Effect<void, UpstreamFailure> | undefined
 }
 
 /** What operators see of a configured account. */

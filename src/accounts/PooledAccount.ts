@@ -152,7 +152,7 @@ export class PooledAccount {
     return this.faults
   }
 
-  /** Notes that it is held back in a state from a time on, in Unix milliseconds. Further faults in the state change nothing. */
+  /** Notes that it is held back in a state from a time on, in Unix milliseconds. More faults in the state change nothing. */
   heldBack(state: "cooling" | "out", at: number): void {
     if (this.#heldBack?.state !== state) this.#heldBack = { state, at }
   }

@@ -264,10 +264,14 @@ const makeInProcessCore = Effect.fnUntraced(function*(
     now
   }
   /** What a request needs of an account. A caller's own token needs none. */
-  const needsOf = (caller: Caller, { budget, targets = [] }: PlacementRequest): RequestNeeds | undefined =>
+  const needsOf = (caller: Caller, asked: PlacementRequest): RequestNeeds | undefined =>
     caller._tag === "Direct"
       ? undefined
-      : new RequestNeeds(known, targets, shell.quotas.isBackground(caller.key), hadBudgets ? budget : undefined)
+      : new RequestNeeds(
+        known,
+        hadBudgets ? asked : { ...asked, budget: undefined },
+        shell.quotas.isBackground(caller.key)
+      )
 
   /** The free account that a request prefers; of an organisation the one that answered the session last, then the one that sealed. */
   const preferredOf = (

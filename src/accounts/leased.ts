@@ -74,7 +74,12 @@ export class AccountCredential implements LeasedCredential {
 
   secrets(): ReadonlyArray<string> {
     const { driver, token } = this.#held
-    return [...(token === undefined ? [] : [token]), ...this.#account.secrets, ...driver.secrets.map(Redacted.value)]
+    const sent = sentToken(this.#account.source, token)
+    return [
+      ...(sent === undefined ? [] : secretsOfToken(sent)),
+      ...this.#account.secrets,
+      ...driver.secrets.map(Redacted.value)
+    ]
   }
 }
 

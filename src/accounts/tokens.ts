@@ -67,7 +67,7 @@ const loginsOf = (driver: Driver, login: Login): TokenMaker => ({
   kind: loginKind,
   identity: () => login.email ?? login.mobile ?? "",
   isOfNode: false,
-  isBearer: false,
+  sends: "key",
   issue: Effect.map(
     Effect.suspend(() => logInTo(driver, login)),
     (token) => ({ token, lives: undefined, renewAfter: undefined })

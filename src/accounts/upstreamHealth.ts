@@ -77,6 +77,7 @@ export const makeUpstreamHealth = Effect.fnUntraced(function*(
   const notices = yield* CurrentNotices
   const now = () => monotonicMillis(clock)
   let watched = new Map<string, Watched>()
+  let configured: Drivers | undefined
   let wakeAt = Number.POSITIVE_INFINITY
 
   const update = (name: string, { cooling }: Watched) => {
@@ -107,6 +108,9 @@ export const makeUpstreamHealth = Effect.fnUntraced(function*(
 
   return {
     configure: (drivers) => {
+      // Each lease applies the drivers, which are the same object until one of them changes.
+      if (drivers === configured) return
+      configured = drivers
       const before = watched
       watched = new Map(Array.from(drivers, ([name, driver]) => {
         const known = before.get(name)

@@ -4,9 +4,9 @@
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import type { BudgetFacts } from "../accounts/budgets.ts"
-import { windowNames } from "../config/schema.ts"
 import { Spent, SpentCost } from "../domain/schemas.ts"
 import { formatTimestamp } from "../domain/time.ts"
+import { windowNames } from "../domain/windowNames.ts"
 
 /** Fields of every reply to a change (behaviour "Starting, configuration"). */
 export const lasting = {

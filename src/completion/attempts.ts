@@ -17,7 +17,7 @@ import { type Target, targetName } from "../domain/routes.ts"
 import { errorOfTries, errorWithoutAccount, shareOfTime } from "../domain/tries.ts"
 import {
   failedAt,
-  hasFailedOn,
+  failedLast,
   leavingOut,
   nothingTried,
   place,
@@ -240,6 +240,7 @@ export class Attempts<B, A> {
     const { avoid, tries } = this.#tried
     this.#budget = this.#budgetOf(caller)
     const { spread, wait } = route.options
+    const failed = failedLast(this.#tried, order)
     // Only the first choice may hold the request.
     const holds = !this.#isAlone && tries.length === 0 && !isImpatient
     return {
@@ -252,6 +253,7 @@ export class Attempts<B, A> {
       wait: holds ? wait : 0,
       patience: this.#isAlone && !isImpatient ? undefined : this.#patience,
       avoid,
+      failed: failed === undefined ? undefined : leaseTarget(this.#targets[failed]!),
       stay,
       sticky,
       prefers: prefers ?? [],
@@ -280,7 +282,8 @@ export class Attempts<B, A> {
     const { accounts } = this.#options
     this.#excludes(
       order.slice(0, order.indexOf(leased)).flatMap((target) => {
-        const reason = accounts.hindrance(leaseTarget(this.#targets[target]!))
+        const isFailed = target === failedLast(this.#tried, order)
+        const reason = accounts.hindrance(leaseTarget(this.#targets[target]!)) ?? (isFailed ? "failed" : undefined)
         return reason === undefined ? [] : [{ target, reason }]
       })
     )
@@ -306,7 +309,9 @@ export class Attempts<B, A> {
     // What was asked for without a try is full or out; a failure that was seen says more.
     this.#count--
     this.#tried = leavingOut(this.#tried, order.filter((index) => index !== last.target))
-    const isOver = order.includes(last.target) || error.code === "rate_limit_exceeded"
+    // The accounts that it has failed on serve it now that no other target does.
+    const isOut = order.includes(last.target) && failedLast(this.#tried, order) === undefined
+    const isOver = isOut || error.code === "rate_limit_exceeded"
     return isOver ? Effect.fail(errorOfTries(this.#tried.tries) ?? error) : this.#next(undefined, error)
   }
 
@@ -324,14 +329,6 @@ export class Attempts<B, A> {
     const target = this.#targets[index]!
     this.#hasWaited(lease.waited)
     record.leased(lease)
-    const others = step.order.filter((other) => other !== index)
-    if (others.length > 0 && hasFailedOn(this.#tried, lease.account?.key, index)) {
-      this.#count--
-      return Effect.andThen(
-        Scope.close(scope, Exit.void),
-        Effect.suspend(() => this.#at({ ...step, order: others }))
-      )
-    }
     record.takes(lease)
     if (step.order[0] !== index) this.#passedOver(step.order, index)
     const refused = this.#refused(lease, target)

@@ -2,7 +2,7 @@
  * By what a conversation is known over its turns, and which conversations prefer the account that answered them last: those whose server keeps
  * their prompt warm, for as long as it does; and which prefer the account that stores or sealed a part of them.
  */
-import { createHmac } from "node:crypto"
+import { createHmac, hash } from "node:crypto"
 import type { Preference, Stickiness, TurnMemory } from "../accounts/Lease.ts"
 import type { GatewayConfig, UpstreamConfig } from "../config/GatewayConfig.ts"
 import { cachingOf } from "../contracts/contractOf.ts"
@@ -31,27 +31,30 @@ const textOf = (part: Part): string => {
   }
 }
 
+/** A hash of a text under the caller's name, of which the length is fixed. In one call, which takes a fifth of the time of an HMAC's four. */
+const under = (owner: string, text: string): string => hash("sha256", `${owner}\n${text}`, "base64url")
+
 /**
  * A hash of the system text, the tools and the first user turn, under the caller's name: the same for every turn of the conversation.
  * Costs one pass over the beginnings of these.
  */
 export const conversationKey = (owner: string, { tools, turns }: Conversation): string => {
-  const hash = createHmac("sha256", owner)
   const first = turns.find(({ role }) => role === "user")
+  let text = ""
   for (const { description, name, parameters } of tools) {
-    hash.update(`tool\n${name}\n${description ?? ""}\n${parameters === undefined ? "" : JSON.stringify(parameters)}\n`)
+    text += `tool\n${name}\n${description ?? ""}\n${parameters === undefined ? "" : JSON.stringify(parameters)}\n`
   }
   for (const turn of turns) {
     if (turn.role !== "system" && turn !== first) continue
-    hash.update(`${turn.role}\n`)
-    for (const part of turn.parts) hash.update(`${beginningOf(textOf(part))}\n`)
+    text += `${turn.role}\n`
+    for (const part of turn.parts) text += `${beginningOf(textOf(part))}\n`
   }
-  return hash.digest("base64url")
+  return under(owner, text)
 }
 
 /** A hash of an agent's session, under the caller's name. */
 export const sessionKey = (owner: string, session: string, agent = ""): string =>
-  createHmac("sha256", owner).update(`session\n${session}\n${agent}`).digest("base64url")
+  under(owner, `session\n${session}\n${agent}`)
 
 /** A hash that stands for a conversation: of its session and agent, or else of its beginning. */
 export const turnsKey = (

@@ -44,6 +44,8 @@ export interface EnvironmentShape {
   readonly configJson: Redacted.Redacted<string> | undefined
   /** `GATEWAY_CONFIG_WRITEBACK`. */
   readonly configWriteback: boolean
+  /** `GATEWAY_LOCKED`: whether operators may not change the configuration. */
+  readonly locked: boolean
   /** `GATEWAY_ADMIN_KEY`. */
   readonly adminKey: Redacted.Redacted<string> | undefined
   /** `GATEWAY_ADMIN_KEY_PREVIOUS`: the previous admin key, the base of `GATEWAY_STORE_KEY_PREVIOUS=derived`. */
@@ -153,6 +155,12 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
       configJson: variable("GATEWAY_CONFIG_JSON", undefined, "must be a text", (text) => Redacted.make(text)),
       configWriteback: variable(
         "GATEWAY_CONFIG_WRITEBACK",
+        false,
+        "must be true or false",
+        (text) => booleans.get(text.toLowerCase())
+      ),
+      locked: variable(
+        "GATEWAY_LOCKED",
         false,
         "must be true or false",
         (text) => booleans.get(text.toLowerCase())

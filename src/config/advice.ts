@@ -7,6 +7,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import { keyId } from "../domain/identity.ts"
 import { normalizeModelName } from "../domain/models.ts"
+import { hasNoNames, noNames } from "../domain/nameTable.ts"
 import { targetName } from "../domain/routes.ts"
 import type { EnvironmentShape } from "./Environment.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
@@ -65,8 +66,8 @@ const pricedNames = ({ model_aliases, route_table, upstreams }: Decoded): Readon
 }
 
 const pricesWithoutModel = (config: Decoded): ReadonlyArray<string> => {
+  if (hasNoNames(config.prices)) return []
   const { exact, prefixes } = config.prices
-  if (exact.size === 0 && prefixes.length === 0) return []
   const known = pricedNames(config)
   const names = [...known]
   const unused = [
@@ -85,7 +86,8 @@ const pricesWithoutModel = (config: Decoded): ReadonlyArray<string> => {
 }
 
 const costLimitsWithoutPrices = ({ key_records, prices }: Decoded): ReadonlyArray<string> => {
-  if (prices.exact.size > 0 || prices.prefixes.length > 0) return []
+  const { list, servers } = prices.served ?? { list: noNames, servers: new Set() }
+  if (!hasNoNames(prices) || (!hasNoNames(list) && servers.size > 0)) return []
   const limited = [...key_records].filter(([, { limits }]) => limits.some(({ cost }) => cost !== undefined))
   if (limited.length === 0) return []
   return [

@@ -36,7 +36,7 @@ import type {
 import { type RawConfig, sha256Hex } from "./json.ts"
 import { decodeKeyRecords, unknownFallbacks, unknownModels } from "./keyRecords.ts"
 import { decodeModelFacts } from "./modelFacts.ts"
-import { decodeCurrency, decodePrices, withServedNames } from "./prices.ts"
+import { decodeCurrency, decodeListPrices, decodePrices, withServedNames } from "./prices.ts"
 import { CurrentVariables } from "./references.ts"
 import * as Groups from "./schema.ts"
 import { readPemFiles } from "./tls.ts"
@@ -219,6 +219,7 @@ const toAutoDelete = (group: typeof Groups.AutoDelete.Type): GatewayConfig["auto
 })
 
 const toAdmin = (group: typeof Groups.Admin.Type): AdminConfig => ({
+  locked: group.locked,
   jwt_expire_hours: group.jwt_expire_hours,
   password_hash: group.password_hash === undefined || group.password_hash === ""
     ? undefined
@@ -282,6 +283,7 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const prices = yield* decodePrices(raw["prices"], faults)
   const model_facts = yield* decodeModelFacts(raw["model_facts"], faults)
   const currency = decodeCurrency(raw["currency"], faults)
+  const list = yield* decodeListPrices(raw["prices"], currency, faults)
   const groups = decodeGroups(raw, faults)
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
   const outside = { variables: yield* CurrentVariables, files: yield* readPemFiles(raw) }
@@ -361,12 +363,13 @@ export const decodeConfig = Effect.fnUntraced(function*(
     route_table: before !== undefined && Equal.equals(before.route_table.config, routing)
       ? before.route_table
       : makeRouteTable(routing),
-    prices: withServedNames(prices, upstreams),
+    prices: withServedNames(prices, list, upstreams),
     model_facts,
     webhooks: keep(before?.webhooks, webhooks),
     currency,
     auth: keep(before?.auth, {
       direct_upstream,
+      hash_keys: groups.auth.hash_keys,
       public_models: groups.auth.public_models,
       direct_max_inflight: groups.auth.direct_max_inflight ?? Math.max(1, Math.floor(runtime.global_max_inflight / 2)),
       removed_keys: groups.auth.removed_keys

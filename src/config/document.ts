@@ -4,6 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
+import { namesVariable } from "./referenceNames.ts"
 import {
   AccountUse,
   Currency,
@@ -12,6 +13,7 @@ import {
   filledText,
   flag,
   group,
+  HashedKeyEntry,
   Host,
   integer,
   KeyEntry,
@@ -20,6 +22,8 @@ import {
   MessagesMapping,
   ModelFactsEntry,
   PriceEntry,
+  regionForm,
+  regionRule,
   RouteEntry,
   RouteTargets,
   secret,
@@ -29,6 +33,19 @@ import {
   UpstreamEntry,
   Webhooks
 } from "./schema.ts"
+
+/** A text of a form, or one that names a variable whose value has it. */
+const formed = (form: RegExp, rule: string) =>
+  filledText.check(Schema.makeFilter((value) => namesVariable(value) || form.test(value) ? undefined : rule))
+
+/** The address of a token server. */
+const serverOnly = filledText.check(
+  Schema.makeFilter((value) =>
+    /^https:\/\/[^/?#@]+\/?$|^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?\/?$/.test(value)
+      ? undefined
+      : "must be an https address without a path"
+  )
+)
 
 /** Where the token of an account comes from, each kind by its name in `from`. */
 export const credentialKinds = {
@@ -69,29 +86,66 @@ export const credentialKinds = {
     federated_file: Schema.optionalKey(
       described(filledText, "File with a token that stands for the client, in place of a secret.")
     ),
+    certificate_file: Schema.optionalKey(
+      described(filledText, "PEM file with the client's certificate and its private key, in place of a secret.")
+    ),
     scope: Schema.optionalKey(
       described(filledText, "Scope of the token. Unset: `https://cognitiveservices.azure.com/.default`.")
     ),
     authority: Schema.optionalKey(
-      described(
-        filledText.check(
-          Schema.makeFilter((value) =>
-            /^https:\/\/[^/?#@]+\/?$|^http:\/\/(?:localhost|127\.0\.0\.1)(?::\d+)?\/?$/.test(value)
-              ? undefined
-              : "must be an https address without a path"
-          )
-        ),
-        "Address of the token server. Unset: `https://login.microsoftonline.com`."
-      )
+      described(serverOnly, "Address of the token server. Unset: `https://login.microsoftonline.com`.")
     )
   }).check(
-    Schema.makeFilter(({ client, federated_file, secret, tenant }) =>
-      tenant === undefined
-        ? secret === undefined && federated_file === undefined
-          ? undefined
-          : "must have a tenant beside secret or federated_file"
-        : client === undefined || (secret === undefined) === (federated_file === undefined)
-        ? "must have a client and either secret or federated_file beside tenant"
+    Schema.makeFilter(({ certificate_file, client, federated_file, secret, tenant }) => {
+      const proofs = [secret, certificate_file, federated_file].filter((each) => each !== undefined).length
+      if (tenant === undefined) {
+        return proofs === 0 ? undefined : "must have a tenant beside secret, certificate_file or federated_file"
+      }
+      return client === undefined || proofs !== 1
+        ? "must have a client and one of secret, certificate_file and federated_file beside tenant"
+        : undefined
+    })
+  ),
+  aws: group({
+    from: Schema.Literal("aws"),
+    key: Schema.optionalKey(described(filledText.annotate(secret), "Id of an access key, beside `secret`.")),
+    secret: Schema.optionalKey(described(filledText.annotate(secret), "Secret of the access key.")),
+    profile: Schema.optionalKey(described(filledText, "Profile of the files of AWS that has the keys.")),
+    web_identity_file: Schema.optionalKey(
+      described(filledText, "File with a token that stands for `role`, in place of keys.")
+    ),
+    role: Schema.optionalKey(
+      described(
+        formed(/^arn:[\w-]+:iam::\d+:role\/./, "must be the ARN of a role"),
+        "ARN of the role that the keys assume. Unset: the keys sign themselves."
+      )
+    ),
+    session: Schema.optionalKey(
+      described(
+        formed(/^[\w+=,.@-]{2,64}$/, "must have 2 to 64 characters of a-z, A-Z, 0-9 and _+=,.@-"),
+        "Name of the role's session, by which bills and trails of AWS name it. Unset: `model-gateway`."
+      )
+    ),
+    external_id: Schema.optionalKey(described(filledText, "External id that the role asks for.")),
+    region: Schema.optionalKey(
+      described(
+        formed(regionForm, regionRule),
+        "Region of the token service. Unset: as the environment or the profile says, else `us-east-1`."
+      )
+    ),
+    sts: Schema.optionalKey(
+      described(serverOnly, "Address of the token service. Unset: `https://sts.REGION.amazonaws.com`.")
+    )
+  }).check(
+    Schema.makeFilter(({ external_id, key, profile, role, secret, session, web_identity_file }) =>
+      (key === undefined) !== (secret === undefined)
+        ? "must have key and secret together"
+        : [key, profile, web_identity_file].filter((each) => each !== undefined).length > 1
+        ? "must have one of key, profile and web_identity_file"
+        : role === undefined && [web_identity_file, session, external_id].some((each) => each !== undefined)
+        ? "must have a role beside web_identity_file, session or external_id"
+        : web_identity_file !== undefined && external_id !== undefined
+        ? "must have no external_id beside web_identity_file"
         : undefined
     )
   )
@@ -148,7 +202,11 @@ export const ConfigDocument = Schema.Struct({
       description: "The format of this file. A version refuses another one than its own."
     })
   ),
-  keys: optional(Schema.Array(KeyEntry).annotate({ description: "Gateway keys, with which clients authenticate." })),
+  keys: optional(
+    Schema.Array(Schema.Union([KeyEntry, HashedKeyEntry])).annotate({
+      description: "Gateway keys, with which clients authenticate, or their hashes."
+    })
+  ),
   key_records: optional(
     Schema.Record(Schema.String, KeyRecordEntry).annotate({ description: "What keys may do, by key id." })
   ),
@@ -163,9 +221,9 @@ export const ConfigDocument = Schema.Struct({
     })
   ),
   prices: optional(
-    Schema.Record(Schema.String, Schema.Union([PriceEntry, DatedPrices])).annotate({
+    Schema.Record(Schema.String, Schema.Union([PriceEntry, DatedPrices, Schema.Boolean])).annotate({
       description:
-        "Prices by model or `upstream/model`; `*` at the end of a name matches any ending. A list has prices by their dates."
+        "Prices by model or `upstream/model`; `*` at the end of a name matches any ending. A list has prices by their dates. `list: false` switches the vendors' list prices off."
     })
   ),
   model_facts: optional(

@@ -28,5 +28,6 @@ const decodeEntry = Schema.decodeUnknownResult(ModelFactsEntry)
 export const decodeModelFacts = namedEntries({
   group: "model_facts",
   most: mostModelFacts,
+  isSetting: () => false,
   decode: (entry) => Result.map(decodeEntry(entry, { errors: "all" }), (facts) => factsIn(facts) ?? {})
 })

@@ -18,11 +18,13 @@ interface NamedGroup<A> {
   readonly group: string
   /** The most entries. */
   readonly most: number
+  /** Whether a field is a setting beside the entries. */
+  readonly isSetting: (name: string, entry: Schema.Json) => boolean
   readonly decode: (entry: Schema.Json) => Result.Result<A, Schema.SchemaError>
 }
 
 /** Makes the decoder of a group; it adds what is wrong to `faults`. */
-export const namedEntries = <A>({ decode, group, most }: NamedGroup<A>) => {
+export const namedEntries = <A>({ decode, group, isSetting, most }: NamedGroup<A>) => {
   const tables = new WeakMap<object, NameTable<A>>()
   return Effect.fnUntraced(function*(
     raw: Schema.Json | undefined,
@@ -40,6 +42,7 @@ export const namedEntries = <A>({ decode, group, most }: NamedGroup<A>) => {
     const entries = Object.entries(raw)
     if (entries.length > most) found.push(fault(group, `must have at most ${most} entries`))
     yield* forEachCooperatively(entries.slice(0, most), ([written, entry]) => {
+      if (isSetting(written, entry)) return
       const name = normalizeModelName(written)
       const wrong = (rule: string) => found.push(fault(`${group}.${written}`, rule))
       if (name === "") found.push(fault(group, "must not have an empty name"))

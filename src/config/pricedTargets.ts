@@ -3,7 +3,7 @@
  */
 import { chargedUnits } from "../contracts/drivers.ts"
 import { normalizeModelName } from "../domain/models.ts"
-import { findPrice, type Price, type UnitPrices } from "../domain/prices.ts"
+import { findPrice, type Price, servedName, type UnitPrices } from "../domain/prices.ts"
 import { reachesModel, serverModels } from "../domain/routeLists.ts"
 import { plainTarget, type Target, targetName } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
@@ -21,10 +21,12 @@ export interface PricedTarget {
   readonly server_model: string
   /** The gateway's name: that of a route, or the model's id. */
   readonly name: string
-  /** The name of the entry that counts, as it is written. */
+  /** The name of the entry that counts, as it is written; `list price of DATE` for one of the vendors' list. */
   readonly price: string | null
   /** When the price has begun. */
   readonly from: string | null
+  /** The day of the vendors' list that has the price. */
+  readonly listed: string | null
   readonly missing: ReadonlyArray<TokenUnit>
 }
 
@@ -40,15 +42,16 @@ export const priceViewer = (
   return (target: Target, name: string): PricedTarget & { readonly units: UnitPrices | undefined } => {
     const { model: { id: model }, upstream } = target
     const found = findPrice(prices, now, upstream, model, name)
-    const id = normalizeModelName(model)
+    const served = servedName(prices, upstream, model)
     return {
       target: targetName(target),
       upstream,
       model,
-      server_model: prices.served?.get(`${upstream}/${id}`) ?? model,
+      server_model: served === normalizeModelName(model) ? model : served,
       name,
       price: found === undefined ? null : written.get(found.entry) ?? found.entry,
       from: found?.from === undefined ? null : formatTimestamp(found.from),
+      listed: found?.price.listed ?? null,
       missing: chargedUnits(upstreams.get(upstream)?.driver ?? "").filter((unit) =>
         found?.price.units.has(unit) !== true
       ),

@@ -1,15 +1,18 @@
 /**
  * Decodes `prices` and `currency`.
  */
+import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { isServer } from "../contracts/drivers.ts"
 import { parseDecimal } from "../domain/decimal.ts"
 import { normalizeModelName } from "../domain/models.ts"
-import { hasNoNames } from "../domain/nameTable.ts"
+import { hasNoNames, makeNameTable, type NameTable, noNames } from "../domain/nameTable.ts"
 import { type DatedPrice, PricedEntry, type PriceLevel, type PriceTable, type UnitPrices } from "../domain/prices.ts"
 import { pieceUnits, tokenUnits, toolUnit } from "../domain/units.ts"
-import { type Fault, faultsOf } from "./ConfigError.ts"
+import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import type { GatewayConfig, UpstreamConfig } from "./GatewayConfig.ts"
+import { isJsonObject } from "./json.ts"
 import { namedEntries } from "./namedEntries.ts"
 import { Currency, DatedPrices, mostPrices, PriceEntry, priceStart } from "./schema.ts"
 
@@ -38,9 +41,10 @@ const levelOf = (level: Level): PriceLevel => ({
     .sort((a, b) => b.tokens - a.tokens)
 })
 
-const toPrice = (entry: Entry): DatedPrice => ({
+const toPrice = (entry: Entry, listed: string | undefined): DatedPrice => ({
   from: entry.from === undefined ? undefined : priceStart(entry.from),
   price: {
+    listed,
     ...levelOf(entry),
     tiers: new Map(Object.entries(entry.tiers ?? {}).map(([tier, level]) => [tier.toLowerCase(), levelOf(level)])),
     factors: new Map(
@@ -58,11 +62,47 @@ const decodeOne = (entry: Schema.Json): Result.Result<ReadonlyArray<Entry>, Sche
     ? decodeDated(entry, { errors: "all" })
     : Result.map(decodeEntry(entry, { errors: "all" }), (one) => [one])
 
+/** The field of `prices` that switches the list off. An object under this name is the price of a model. */
+export const listSwitch = "list"
+
+const isSwitch = (name: string, entry: Schema.Json): boolean => name === listSwitch && typeof entry !== "object"
+
 /** Decodes `prices`; adds what is wrong to `faults`. */
 export const decodePrices = namedEntries({
   group: "prices",
   most: mostPrices,
-  decode: (entry) => Result.map(decodeOne(entry), (entries) => new PricedEntry(() => entries.map(toPrice)))
+  isSetting: isSwitch,
+  decode: (entry) =>
+    Result.map(
+      decodeOne(entry),
+      (entries) => new PricedEntry(() => entries.map((each) => toPrice(each, undefined)))
+    )
+})
+
+/** The prices of a list by the vendors' names of models. Each is decoded at its first use. */
+const readList = Effect.map(
+  Effect.promise(() => import("./listPrices.ts")),
+  ({ listedOn, listPrices }) =>
+    makeNameTable(
+      Object.entries(listPrices).map(([name, entry]) => [
+        name,
+        new PricedEntry(() => [toPrice(Schema.decodeUnknownSync(PriceEntry)(entry), listedOn)])
+      ])
+    )
+)
+
+let list: NameTable<PricedEntry> | undefined
+
+/** The vendors' list prices, which are in US dollars; empty in another currency, and if `prices.list` is false. */
+export const decodeListPrices = Effect.fnUntraced(function*(
+  raw: Schema.Json | undefined,
+  currency: string | undefined,
+  faults: Array<Fault>
+): Effect.fn.Return<NameTable<PricedEntry>> {
+  const wanted = isJsonObject(raw) ? raw[listSwitch] : undefined
+  const isGiven = wanted !== undefined && isSwitch(listSwitch, wanted)
+  if (isGiven && typeof wanted !== "boolean") faults.push(fault(`prices.${listSwitch}`, "must be true or false"))
+  return (isGiven && wanted !== true) || (currency ?? "USD") !== "USD" ? noNames : list ??= yield* readList
 })
 
 /** The configured prices, and what decides between them and a server's own cost, at a time in Unix milliseconds. */
@@ -71,20 +111,22 @@ export interface Pricing extends Pick<GatewayConfig, "prices" | "currency"> {
   readonly now: number
 }
 
-/** The prices with the servers' own names of the models whose ids differ from them. */
+/** The prices with the servers' own names of the models whose ids differ from them, and with list prices. */
 export const withServedNames = (
   prices: PriceTable,
-  upstreams: ReadonlyMap<string, Pick<UpstreamConfig, "models">>
+  list: NameTable<PricedEntry>,
+  upstreams: ReadonlyMap<string, Pick<UpstreamConfig, "driver" | "models">>
 ): PriceTable => {
-  if (hasNoNames(prices)) return prices
-  const served = new Map<string, string>()
+  if (hasNoNames(prices) && hasNoNames(list)) return prices
+  const names = new Map<string, string>()
   for (const [name, { models }] of upstreams) {
     for (const { id, model } of models) {
       const [own, other] = [normalizeModelName(id), normalizeModelName(model)]
-      if (own !== other) served.set(`${name}/${own}`, other)
+      if (own !== other) names.set(`${name}/${own}`, other)
     }
   }
-  return served.size === 0 ? prices : { ...prices, served }
+  const servers = new Set(Array.from(upstreams, ([name, { driver }]) => isServer(driver) ? name : "").filter(Boolean))
+  return { ...prices, served: { names, list, servers } }
 }
 
 /** Decodes `currency`; adds what is wrong to `faults`. */

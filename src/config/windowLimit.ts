@@ -1,6 +1,7 @@
 /** The limit of a window: of a key, of an account or of an upstream. */
 import { parseDecimal, splitAmount } from "../domain/decimal.ts"
-import type { BudgetEntry, windowNames } from "./schema.ts"
+import type { windowNames } from "../domain/windowNames.ts"
+import type { BudgetEntry } from "./schema.ts"
 
 export type WindowName = (typeof windowNames)[number]
 

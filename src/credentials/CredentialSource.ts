@@ -5,7 +5,7 @@
  * The one thing to know: what is here names a source and a step of it, never a token or a secret.
  */
 import type * as Effect from "effect/Effect"
-import { secretsOfToken, tokenOfLogin } from "../domain/ownLogin.ts"
+import { secretsOfToken, tokenOfKeys, tokenOfLogin } from "../domain/ownLogin.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 
 /** A token as its source has issued it. */
@@ -25,8 +25,11 @@ export interface TokenMaker {
   readonly identity: () => string
   /** Each node of a store issues its own tokens; the tokens of other sources are issued once for all nodes. */
   readonly isOfNode: boolean
-  /** Servers get its tokens as `Authorization: Bearer`, whatever the header of their keys is. */
-  readonly isBearer: boolean
+  /**
+   * How servers get its tokens: as they get keys, as `Authorization: Bearer` whatever the header of their keys is, or as a signature of each
+   * request by them.
+   */
+  readonly sends: "key" | "bearer" | "signature"
   /** Issues a token. Fails with the step that failed. */
   readonly issue: Effect.Effect<IssuedToken, UpstreamFailure>
 }
@@ -79,9 +82,11 @@ export const failureText = ({ advice, message = "" }: UpstreamFailure): string =
 
 /** A token of a source as drivers send it. */
 export const sentToken = (source: TokenMaker | undefined, token: string | undefined): string | undefined =>
-  token !== undefined && source?.isBearer === true
+  token === undefined || source === undefined || source.sends === "key"
+    ? token
+    : source.sends === "bearer"
     ? tokenOfLogin({ header: "authorization", value: `Bearer ${token}` })
-    : token
+    : tokenOfKeys(token)
 
 /** A token of a source, of what drivers send. */
 export const bareToken = (sent: string): string => secretsOfToken(sent).at(-1)!

@@ -16,7 +16,7 @@ export const commandTokens = (settings: typeof credentialKinds["command"]["Type"
     kind: "command",
     identity: () => run[0]!,
     isOfNode: false,
-    isBearer: false,
+    sends: "key",
     issue: Effect.flatMap(CurrentPrograms, (start) => start(run, longestToken)).pipe(
       Effect.timeoutOrElse({
         duration: timeout * 1_000,

@@ -11,7 +11,7 @@ export const fileTokens = (path: string): TokenMaker => ({
   kind: "file",
   identity: () => path,
   isOfNode: true,
-  isBearer: false,
+  sends: "key",
   issue: readRegularFile(path, longestToken).pipe(
     Effect.mapError(({ kind, message }) => sourceFailed("file", `the file cannot be read: ${kind}`, message)),
     Effect.flatMap((bytes) => {

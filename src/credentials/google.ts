@@ -217,7 +217,7 @@ export const googleTokens = ({ file, scope = defaultScope }: typeof credentialKi
     kind,
     identity: () => identity,
     isOfNode: false,
-    isBearer: true,
+    sends: "bearer",
     issue: file === undefined ? byMetadata : byFile(file)
   }
 }

@@ -1,6 +1,7 @@
 /** The sources of credentials by their kind. */
 import * as Redacted from "effect/Redacted"
 import type { CredentialSettings } from "../config/credentials.ts"
+import { awsTokens } from "./aws.ts"
 import { commandTokens } from "./command.ts"
 import type { TokenMaker } from "./CredentialSource.ts"
 import { entraTokens } from "./entra.ts"
@@ -19,5 +20,7 @@ export const tokenMakerOf = ({ entry }: CredentialSettings): TokenMaker => {
       return googleTokens(settings)
     case "entra":
       return entraTokens(settings)
+    case "aws":
+      return awsTokens(settings)
   }
 }

@@ -14,7 +14,7 @@ import { type IssuedToken, sourceFailed, tokenIn } from "./CredentialSource.ts"
 
 /** A request to a token server. */
 export interface TokenRequest {
-  readonly method: "GET" | "POST"
+  readonly method: "GET" | "POST" | "PUT"
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   /** Empty for none. */
@@ -77,7 +77,7 @@ export const CurrentTokenServers = Context.Reference<Ask>("model-gateway/credent
   defaultValue: () => ask
 })
 
-const isLoopback = (hostname: string): boolean => /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+export const isLoopback = (hostname: string): boolean => /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
 
 /** Whether secrets may go to an address: over TLS, or within this computer. */
 export const isPrivate = (url: string): boolean =>
@@ -88,23 +88,40 @@ const ErrorReply = Schema.fromJsonString(
 )
 const decodeError = Schema.decodeUnknownResult(ErrorReply)
 
-/** The code of an error, if it looks like one. */
+/** The code of an error, in JSON or in the XML of AWS, if it looks like one. */
 const codeIn = (text: string): string => {
   const decoded = decodeError(text)
-  if (Result.isFailure(decoded)) return ""
-  const { error } = decoded.success
+  const error = Result.isFailure(decoded) ? /<Code>([^<]{1,64})<\/Code>/.exec(text)?.[1] ?? "" : decoded.success.error
   const code = typeof error === "string" ? error : error.status
   return /^[A-Za-z][\w.-]{0,63}$/.test(code) ? ` ${code}` : ""
 }
 
-/** The difference of two clocks that servers do not accept, in milliseconds. */
+/** The difference of two clocks that servers may not accept, in milliseconds. */
 const mostSkew = 60_000
 
+/** Whether a server's time differs from the time that it was asked at so much that it may have refused because of it. */
+export const isSkewed = (date: number | undefined, now: number): date is number =>
+  date !== undefined && Math.abs(now - date) > mostSkew
+
 const skewIn = (date: number | undefined, now: number): string | undefined => {
-  if (date === undefined || Math.abs(now - date) <= mostSkew) return undefined
+  if (!isSkewed(date, now)) return undefined
   const seconds = Math.round(Math.abs(now - date) / 1_000)
   return `this computer's clock is ${seconds} seconds ${now > date ? "ahead of" : "behind"} the server's`
 }
+
+/** Asks a server of a source, whose name `server` is, and returns its answer of any status. */
+export const replyOf = (
+  kind: string,
+  server: string,
+  request: TokenRequest
+): Effect.Effect<TokenReply, UpstreamFailure> =>
+  Effect.gen(function*() {
+    const send = yield* CurrentTokenServers
+    return yield* Effect.timeoutOrElse(send(request), {
+      duration: longestAnswer,
+      orElse: () => Effect.fail("no answer" as const)
+    }).pipe(Effect.mapError(() => sourceFailed(kind, `${server} cannot be reached`)))
+  })
 
 /** Asks a server of a source, whose name `server` is, and returns its answer of status 200. */
 export const answerOf = (
@@ -112,12 +129,15 @@ export const answerOf = (
   server: string,
   request: TokenRequest
 ): Effect.Effect<TokenReply, UpstreamFailure> =>
+  Effect.flatMap(replyOf(kind, server, request), (reply) => accepted(kind, server, reply))
+
+/** An answer, which fails unless its status is 200. */
+export const accepted = (
+  kind: string,
+  server: string,
+  reply: TokenReply
+): Effect.Effect<TokenReply, UpstreamFailure> =>
   Effect.gen(function*() {
-    const send = yield* CurrentTokenServers
-    const reply = yield* Effect.timeoutOrElse(send(request), {
-      duration: longestAnswer,
-      orElse: () => Effect.fail("no answer" as const)
-    }).pipe(Effect.mapError(() => sourceFailed(kind, `${server} cannot be reached`)))
     const { date, status, text } = reply
     if (status === 200) return reply
     const skew = skewIn(date, yield* Clock.currentTimeMillis)
@@ -168,8 +188,12 @@ export const formTo = (url: string, fields: Readonly<Record<string, string>>): T
 })
 
 /** A question to a metadata server. */
-export const nearTo = (url: string, headers: TokenRequest["headers"]): TokenRequest => ({
-  method: "GET",
+export const nearTo = (
+  url: string,
+  headers: TokenRequest["headers"],
+  method: TokenRequest["method"] = "GET"
+): TokenRequest => ({
+  method,
   url,
   headers,
   body: "",

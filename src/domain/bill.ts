@@ -173,7 +173,7 @@ export const billOf = (
   if (byServer !== undefined && (price === undefined || preferred !== "prices")) {
     return { cost: byServer, source: "server", price, unpriced: nothing }
   }
-  if (isUnpriced) return noBill
+  if (isUnpriced && price === undefined) return noBill
   let unpriced: Array<Unpriced> | undefined
   const missing = (unit: string, amount: number) => {
     unpriced ??= []

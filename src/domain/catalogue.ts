@@ -14,18 +14,8 @@ import {
   withoutWindow
 } from "./modelFacts.ts"
 import { normalizeModelName } from "./models.ts"
-import { findNamed, type NameTable } from "./nameTable.ts"
+import { findNamed, findOfVendor, type NameTable } from "./nameTable.ts"
 import { type ListedModel, type Route, type RouteTable, type Target, targetName } from "./routes.ts"
-
-/** The name of a model without its publisher, as hosts of many vendors' models write it: `openai/gpt-5`. */
-const withoutPublisher = (name: string): string => name.slice(name.lastIndexOf("/") + 1)
-
-/** The date of a release at the end of a model's name. */
-const date = /-20\d\d-?\d\d-?\d\d$/
-
-/** The facts of a well-known model, which has those of its release without another entry. */
-const knownFacts = (name: string): ModelFacts | undefined =>
-  knownModels.exact.get(name) ?? knownModels.exact.get(name.replace(date, ""))
 
 /** The entry of a server's list. Without a tag, a name means `latest`. */
 const listedIn = (list: ReadonlyMap<string, ListedModel> | undefined, name: string): ListedModel | undefined =>
@@ -83,7 +73,7 @@ export class Catalogue {
     const ofServer = listedIn(this.#table.config.listed?.get(upstream), name)?.facts
     const given = findNamed(this.#given, { upstream, model: id, served, asked: undefined }, (facts) => facts)?.found
     // An id may be the name of another vendor's model, for clients that ask for it. The server's own name is not.
-    const known = this.#servers.has(upstream) ? knownFacts(withoutPublisher(name)) : undefined
+    const known = this.#servers.has(upstream) ? findOfVendor(knownModels, name) : undefined
     const setsWindow = this.#windowSetters.has(upstream)
     return mergeFacts([
       ["entry", facts],

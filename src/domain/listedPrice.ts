@@ -23,8 +23,10 @@ export const listedPrice = (
   { id, targets }: Pick<Route, "id" | "targets">
 ): ListedPrice | undefined => {
   const prices = targets.map(({ model, upstream }) => {
-    const units = priceOf(table, now, upstream, model.id, id)?.units
-    if (units === undefined) return undefined
+    const price = priceOf(table, now, upstream, model.id, id)
+    // Clients see what the operator has set.
+    if (price === undefined || price.listed !== undefined) return undefined
+    const { units } = price
     const [cached, each] = [units.get("cached_input"), units.get("per_request")]
     return {
       prompt: perToken(units.get("input") ?? 0n),

@@ -29,6 +29,18 @@ export const makeNameTable = <A>(entries: Iterable<readonly [name: string, value
   return { exact, prefixes: prefixes.sort(([a], [b]) => b.length - a.length) }
 }
 
+/** The name of a model without its publisher, as hosts of many vendors' models write it: `openai/gpt-5`. */
+const withoutPublisher = (name: string): string => name.slice(name.lastIndexOf("/") + 1)
+
+/** The date of a release at the end of a model's name. */
+const date = /-20\d\d-?\d\d-?\d\d$/
+
+/** The value of a model by its vendor's own name. A release by its date has that of its name without the date, unless it has its own. */
+export const findOfVendor = <A>({ exact }: NameTable<A>, served: string): A | undefined => {
+  const name = withoutPublisher(served)
+  return exact.get(name) ?? exact.get(name.replace(date, ""))
+}
+
 /** The names of a model of an upstream. */
 export interface ModelNames {
   readonly upstream: string

@@ -2,7 +2,7 @@
  * Prices of models. Pure.
  */
 import { normalizeModelName } from "./models.ts"
-import { findNamed, type NameTable } from "./nameTable.ts"
+import { findNamed, findOfVendor, type NameTable } from "./nameTable.ts"
 
 /** Prices by unit in integers of 10^-9: of a million tokens, or of one piece. */
 export type UnitPrices = ReadonlyMap<string, bigint>
@@ -16,6 +16,8 @@ export interface PriceLevel {
 
 /** The prices of a model. */
 export interface Price extends PriceLevel {
+  /** The day of the vendors' list that has it, as text; `undefined` for a configured price. */
+  readonly listed: string | undefined
   /** By service tier, in lower case. */
   readonly tiers: ReadonlyMap<string, PriceLevel>
   /** Multiply the prices of tokens, in integers of 10^-9: by field of the usage body, then by value. */
@@ -25,7 +27,13 @@ export interface Price extends PriceLevel {
 const none: ReadonlyMap<string, never> = new Map<string, never>()
 
 /** A price of units alone. */
-export const plainPrice = (units: UnitPrices): Price => ({ units, above: [], tiers: none, factors: none })
+export const plainPrice = (units: UnitPrices): Price => ({
+  listed: undefined,
+  units,
+  above: [],
+  tiers: none,
+  factors: none
+})
 
 /** A price that counts from a time on, in Unix milliseconds; from ever without one. */
 export interface DatedPrice {
@@ -54,20 +62,46 @@ export class PricedEntry {
   }
 }
 
-/** The configured prices. */
-export interface PriceTable extends NameTable<PricedEntry> {
+/** What the servers of upstreams call their models, and what the vendors' lists say of these. */
+export interface ServedPrices {
   /** The servers' own names of models in normal form, by `upstream/model`; absent where both names are equal. */
-  readonly served?: ReadonlyMap<string, string>
+  readonly names: ReadonlyMap<string, string>
+  /** List prices by the vendors' names of models, below all that is configured; empty if they are switched off. */
+  readonly list: NameTable<PricedEntry>
+  /** Upstreams that are servers, whose names of models are the vendors'. */
+  readonly servers: ReadonlySet<string>
 }
 
-/** A price with the name of its entry in `prices`, in normal form. */
+/** The configured prices. */
+export interface PriceTable extends NameTable<PricedEntry> {
+  readonly served?: ServedPrices
+}
+
+/** A server's own name of a model of an upstream, in normal form. */
+export const servedName = ({ served }: PriceTable, upstream: string, model: string): string => {
+  const id = normalizeModelName(model)
+  return served?.names.get(`${upstream}/${id}`) ?? id
+}
+
+/**
+ * The list price of a model by the server's own name for it. An id or a route may have the name of another vendor's model, for clients that ask
+ * for it.
+ */
+const listPriceOf = (table: PriceTable, now: number, upstream: string, model: string): NamedPrice | undefined => {
+  const { served } = table
+  if (served?.servers.has(upstream) !== true) return undefined
+  const found = findOfVendor(served.list, servedName(table, upstream, model))?.at(now)
+  return found && { ...found, entry: `list price of ${found.price.listed}` }
+}
+
+/** A price with the name of its entry in `prices`, in normal form, or which list has it. */
 export interface NamedPrice extends DatedPrice {
   readonly entry: string
 }
 
 /**
  * The price of an upstream's model at a time in Unix milliseconds, in the order of names of `findNamed`; `undefined` without one. `asked` is
- * the gateway's name for what was asked for. An entry that has not begun is no price.
+ * the gateway's name for what was asked for. An entry that has not begun is no price. The list price counts where no entry does.
  */
 export const findPrice = (
   table: PriceTable,
@@ -76,9 +110,9 @@ export const findPrice = (
   model: string,
   asked = model
 ): NamedPrice | undefined => {
-  const served = table.served === undefined ? undefined : table.served.get(`${upstream}/${normalizeModelName(model)}`)
+  const served = table.served?.names.get(`${upstream}/${normalizeModelName(model)}`)
   const named = findNamed(table, { upstream, model, served, asked }, (entry) => entry.at(now))
-  return named && { ...named.found, entry: named.entry }
+  return named === undefined ? listPriceOf(table, now, upstream, model) : { ...named.found, entry: named.entry }
 }
 
 /** The price that `findPrice` finds. */

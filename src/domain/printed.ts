@@ -10,15 +10,18 @@ export const inLine = (text: string): string => text.replaceAll(unseen, "\uFFFD"
 
 const hex = (code: number, digits: number): string => code.toString(16).padStart(digits, "0")
 
-/** A value as JSON whose strings have every unseen character as an escape. */
-export const shownJson = (value: unknown, space?: number): string =>
-  JSON.stringify(value, undefined, space).replaceAll(
+/** JSON with every unseen character as an escape, but for the ends of its lines. */
+const escaped = (json: string): string =>
+  json.replaceAll(
     unseen,
     (character) =>
       character === "\n"
         ? character
         : Array.from({ length: character.length }, (_, i) => `\\u${hex(character.charCodeAt(i), 4)}`).join("")
   )
+
+/** A value as JSON whose strings have every unseen character as an escape. */
+export const shownJson = (value: unknown, space?: number): string => escaped(JSON.stringify(value, undefined, space))
 
 /** A basic string of TOML, with every unseen character as an escape: https://toml.io/en/v1.0.0#string. */
 export const tomlText = (text: string): string =>
@@ -37,6 +40,10 @@ export const shellWord = (text: string): string =>
 /** A value as JSON in single quotes for a shell. It has no single quote of its own, so that its backslashes end nothing in fish either. */
 export const shellJson = (value: unknown, space?: number): string =>
   `'${shownJson(value, space).replaceAll("'", "\\u0027")}'`
+
+/** A text that is JSON as `shellJson` has a value. Its numbers and the order of its members stay as they are. */
+export const shellJsonText = (json: string): string =>
+  `'${escaped(json.replaceAll(/[\t\r]/g, " ")).replaceAll("'", "\\u0027")}'`
 
 /**
  * A configuration of opencode, which replaces `{env:NAME}` and `{file:PATH}` anywhere in its text before it reads it as JSON

@@ -123,7 +123,7 @@ class SlotNode<A> implements Ranked, Slot<A> {
   }
 }
 
-/** When an account in rotation suits a purpose: 0 for now. */
+/** When an account in rotation suits a purpose: 0 for now, and infinity for never. */
 const suitsAt = <A>({ needs }: AccountPurpose<A>, { account }: SlotNode<A>): number =>
   needs === undefined ? 0 : needs.suitsAt(account)
 
@@ -512,14 +512,20 @@ export class PoolState<A> implements QueuedPool<A> {
     for (const queue of slot.queues) this.#placeQueue(queue)
   }
 
-  /** Lets the waiters be looked at again that nothing has suited: all, or those that an account suits now. */
+  /** Lets the waiters be looked at again that nothing has suited: all, or those that an account suits now; others, when it suits them. */
   #unblock(slot: SlotNode<A> | undefined): void {
     if (this.#blocked.size === 0) return
     for (const queue of this.#blocked.values()) {
       const { purpose } = queue
+      if (slot !== undefined && purpose._tag === "Pinned" && purpose.slot !== slot) continue
       // An account that is avoided serves once no other one does.
       const isChanged = slot === undefined || (purpose._tag === "Any" && purpose.avoid.size > 0)
-      if (isChanged || (purpose._tag !== "Direct" && suitsAt(purpose, slot) === 0)) this.#release(queue)
+      const at = isChanged || purpose._tag === "Direct" ? 0 : suitsAt(purpose, slot)
+      if (at === 0) this.#release(queue)
+      else if (at < queue.entry.key) {
+        this.#blocked.put(queue.entry, at)
+        this.#queue.isDue = true
+      }
     }
   }
 
@@ -716,9 +722,14 @@ export class PoolState<A> implements QueuedPool<A> {
       const { slot } = purpose
       return slot.available && suitsAt(purpose, slot) === 0 ? slot : undefined
     }
+    const isPlain = purpose.needs === undefined && purpose.avoid.size === 0
+    return isPlain && this.#order.choose !== "weighted" ? this.#spare.peek()?.value : this.#pickSuiting(purpose)
+  }
+
+  /** `#pick` where accounts differ by more than their places in the rotation. */
+  #pickSuiting(purpose: Extract<Purpose<A>, { readonly _tag: "Any" }>): SlotNode<A> | undefined {
     const { avoid, needs } = purpose
     const order = this.#order
-    if (avoid.size === 0 && needs === undefined && order.choose !== "weighted") return this.#spare.peek()?.value
     const isWanted = (slot: SlotNode<A>) => !avoid.has(slot.key) && suitsAt(purpose, slot) === 0
     const due = order.choose === "weighted"
       ? this.#spare.first((slot) => !slot.cleaning && order.isDue(slot) && isWanted(slot))
@@ -785,7 +796,8 @@ export class PoolState<A> implements QueuedPool<A> {
   /** When an account is in rotation and suits a purpose; 0 for now, and `undefined` if that is unknown. */
   #servesAt(purpose: AccountPurpose<A>, slot: SlotNode<A>): number | undefined {
     if (!slot.enabled || slot.state === "out") return undefined
-    return Math.max(slot.state === "ready" ? 0 : slot.until, suitsAt(purpose, slot))
+    const at = Math.max(slot.state === "ready" ? 0 : slot.until, suitsAt(purpose, slot))
+    return at === Number.POSITIVE_INFINITY ? undefined : at
   }
 
   /** Refuses the first waiters of a queue as long as no account can serve them in time, whatever they need of it. */

@@ -3,7 +3,7 @@
  * server takes at present. The pool asks it in the step of the grant (`poolQueue.ts`), so that it grants no other account.
  */
 import type { Budgets, LeaseBudget, Taken } from "../accounts/budgets.ts"
-import type { LeaseTarget } from "../accounts/Lease.ts"
+import type { LeaseTarget, PlacementRequest } from "../accounts/Lease.ts"
 import type { ModelLimits } from "../accounts/ModelLimits.ts"
 import type { PooledAccount } from "../accounts/PooledAccount.ts"
 import type { Quotas } from "../accounts/quota.ts"
@@ -33,6 +33,15 @@ export const modelWait = (
   isBackground: boolean
 ): number => Math.max(quotas.waitAt(account, target, isBackground), modelLimits.waitFor(target))
 
+/** What needs follow from of a request. */
+export type NeedyRequest = Pick<PlacementRequest, "avoid" | "budget" | "failed" | "targets">
+
+/** Whether a target is the one that a request has failed on, while others may serve it. */
+export const isFailedTarget = (
+  { failed }: Pick<PlacementRequest, "failed">,
+  { model, upstream }: LeaseTarget
+): boolean => failed?.model === model && failed.upstream === upstream
+
 export class RequestNeeds implements Needs<PooledAccount> {
   readonly id: string
   /** The target that serves the request: the first of the granted account's upstream whose model is taken; `undefined` before the grant. */
@@ -40,6 +49,7 @@ export class RequestNeeds implements Needs<PooledAccount> {
   /** What is reserved of budgets, or the error of a try that strict ones cannot bound. */
   reserved: Taken | GatewayError | undefined
   readonly #known: Known
+  readonly #asked: NeedyRequest
   readonly #targets: ReadonlyArray<LeaseTarget>
   readonly #isBackground: boolean
   readonly #budget: LeaseBudget | undefined
@@ -47,22 +57,22 @@ export class RequestNeeds implements Needs<PooledAccount> {
   readonly #shares = new Map<ReadonlyArray<KeyLimit>, Share | GatewayError>()
 
   /** `isBackground`: the request leaves what upstreams reserve for others. */
-  constructor(
-    known: Known,
-    targets: ReadonlyArray<LeaseTarget>,
-    isBackground: boolean,
-    budget: LeaseBudget | undefined
-  ) {
+  constructor(known: Known, asked: NeedyRequest, isBackground: boolean) {
+    const { budget, targets = [] } = asked
     this.#known = known
+    this.#asked = asked
     this.#targets = targets
     this.#isBackground = isBackground
     this.#budget = budget
+    const named = targets.map((target) =>
+      `${isFailedTarget(asked, target) ? "!" : ""}${target.upstream}/${target.model}`
+    )
     this.id = budget === undefined
-      ? `${isBackground ? "background" : ""} ${targets.map(({ model, upstream }) => `${upstream}/${model}`).join(" ")}`
+      ? `${isBackground ? "background" : ""} ${named.join(" ")}`
       : `budget ${known.newNumber()}`
   }
 
-  /** When an account suits the request, on the clock of the pool; 0 for now. */
+  /** When an account suits the request, on the clock of the pool; 0 for now, and infinity for one that it has failed on. */
   suitsAt(account: PooledAccount): number {
     const { budgets, now, unixNow } = this.#known
     const budget = this.#budget
@@ -74,13 +84,19 @@ export class RequestNeeds implements Needs<PooledAccount> {
   }
 
   #modelWait(account: PooledAccount): number {
-    let least = Number.POSITIVE_INFINITY
+    let least: number | undefined
     for (const target of this.#targets) {
-      if (target.upstream === account.upstream) {
-        least = Math.min(least, modelWait(this.#known, account, target, this.#isBackground))
-      }
+      if (target.upstream !== account.upstream) continue
+      const wait = this.#waitAt(account, target)
+      if (least === undefined || wait < least) least = wait
     }
-    return Number.isFinite(least) ? least : 0
+    return least ?? 0
+  }
+
+  #waitAt(account: PooledAccount, target: LeaseTarget): number {
+    return isFailedTarget(this.#asked, target) && this.#asked.avoid.has(account.key)
+      ? Number.POSITIVE_INFINITY
+      : modelWait(this.#known, account, target, this.#isBackground)
   }
 
   #shareOf(budget: LeaseBudget, { upstream }: PooledAccount, limits: ReadonlyArray<KeyLimit>, now: number) {
@@ -94,7 +110,7 @@ export class RequestNeeds implements Needs<PooledAccount> {
   reserve(account: PooledAccount): void {
     const { budgets, quotas } = this.#known
     const own = this.#targets.filter(({ upstream }) => upstream === account.upstream)
-    this.target = own.find((target) => modelWait(this.#known, account, target, this.#isBackground) === 0) ?? own[0]
+    this.target = own.find((target) => this.#waitAt(account, target) === 0) ?? own[0]
     for (const target of own) quotas.tries(account.key, target)
     if (this.#budget !== undefined) this.reserved = budgets.take(account, this.#budget)
   }

@@ -122,9 +122,11 @@ export const hasOneAccount = (accounts: PlaceRequest["accounts"], name: string):
   return accounts.findIndex(isOne) === accounts.findLastIndex(isOne)
 }
 
-/** True if the account is the best that a target has, and the request has failed on it: the next target comes first. */
-export const hasFailedOn = ({ avoid, tries }: Tried, account: string | undefined, index: number): boolean =>
-  account !== undefined && avoid.has(account) && tries.at(-1)?.target === index
+/** The target of an order that the request has failed on last: others come before the accounts that it has failed on. */
+export const failedLast = ({ tries }: Tried, order: ReadonlyArray<number>): number | undefined => {
+  const last = tries.at(-1)?.target
+  return last !== undefined && order.length > 1 && order.includes(last) ? last : undefined
+}
 
 /** The targets that can serve a request, or all that it may use, of which the first one's refusal says why none can. */
 const ableOf = ({ size, targets }: PlaceRequest, reasons: Map<number, Reason>): ReadonlyArray<number> => {

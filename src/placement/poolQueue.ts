@@ -53,7 +53,10 @@ export type LeaseRequest =
 export interface Needs<in A> {
   /** Requests of one id need the same. */
   readonly id: string
-  /** When an account suits the request, in milliseconds: 0 for now. `never` is added to the time of one that never suits it. */
+  /**
+   * When an account suits the request, in milliseconds: 0 for now. `never` is added to the time of one whose budget is smaller than the
+   * request; infinity, of one that it has failed on.
+   */
   readonly suitsAt: (account: A) => number
   /** Reserves what the request needs of an account that suits it, in the step of the grant. */
   readonly reserve: (account: A) => void
@@ -206,11 +209,11 @@ class WaiterNode<A> extends Place<A> implements Waiter<A> {
     return this
   }
 
-  /** Its places, in the order of its pools. */
-  *places(): IterableIterator<Place<A>> {
-    if (this.queue !== undefined) yield this
-    if (this.further === undefined) return
-    for (const place of this.further) if (place.queue !== undefined) yield place
+  /** Its places, in the order of its pools: of most requests one. */
+  places(): ReadonlyArray<Place<A>> {
+    const all: Array<Place<A>> = this.queue === undefined ? [] : [this]
+    if (this.further !== undefined) { for (const place of this.further) if (place.queue !== undefined) all.push(place) }
+    return all
   }
 }
 
@@ -411,7 +414,7 @@ export class PoolQueue<A> {
   /** Parks the places of a waiter in skipped pools while it has a place in another one. */
   #settle(waiter: WaiterNode<A>): void {
     if (waiter.further === undefined) return
-    const places = [...waiter.places()]
+    const places = waiter.places()
     const hasOther = places.some(({ pool }) => pool!.skipped !== "yes")
     for (const place of places) {
       const pool = place.pool!
@@ -448,7 +451,7 @@ export class PoolQueue<A> {
     waiter.lost = soonerRetry(waiter.lost, refusal)
     this.#widen(waiter)
     place.pool!.leave(place)
-    if (waiter.places().next().done !== true) return this.#settle(waiter)
+    if (waiter.places().length > 0) return this.#settle(waiter)
     this.waiters.delete(waiter)
     waiter.state = "closed"
     this.#outcomes.push([waiter, waiter.lost])
@@ -529,7 +532,7 @@ export class PoolQueue<A> {
       const place = this.#next()
       if (place === undefined) break
       const { waiter } = place
-      const places = waiter.further === undefined ? [place] : [...waiter.places()].filter(({ parked }) => !parked)
+      const places = waiter.further === undefined ? [place] : waiter.places().filter(({ parked }) => !parked)
       const pools = places.map((place) => place.pool!)
       const queues = places.map((place) => place.queue!)
       const chosen = this.#choose(pools, queues, waiter.spread)

@@ -1,4 +1,5 @@
 /** What an exchange asks of a server, and how a transport connects to it. */
+import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type * as Stream from "effect/Stream"
 import type { UpstreamTls } from "../config/tls.ts"
@@ -18,6 +19,9 @@ export interface ConnectionSettings {
   readonly connect: number
 }
 
+/** The headers of a request's signature. It is of the request as it leaves, whose headers and body are written. */
+export type Sign = (request: ExchangeRequest) => Effect.Effect<Readonly<Record<string, string>>>
+
 /** An HTTP request. */
 export interface ExchangeRequest {
   readonly method: "DELETE" | "GET" | "POST"
@@ -30,4 +34,6 @@ export interface ExchangeRequest {
   readonly body: RequestBody | undefined
   /** How to connect to the server; set by `withConnection`. A transport over an app's own client uses that client's connection settings. */
   readonly connection: ConnectionSettings | undefined
+  /** Signs the request each time that it is sent; `undefined` for one whose headers have its credential. */
+  readonly sign: Sign | undefined
 }

@@ -4,10 +4,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import { windowNames } from "../config/schema.ts"
 import type { KeyLimit, WindowName } from "../config/windowLimit.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import type { Route } from "../domain/routes.ts"
+import { windowNames } from "../domain/windowNames.ts"
 import type { KeyCounters } from "./Batch.ts"
 import { type Exceeded, type RateLimits, type Remaining, tightest } from "./rateLimits.ts"
 import { windowAt } from "./windows.ts"

@@ -3,7 +3,6 @@
  */
 import type { GatewayConfig } from "../config/GatewayConfig.ts"
 import type { KeyRecord } from "../config/keyRecords.ts"
-import { windowNames } from "../config/schema.ts"
 import type { KeyLimit } from "../config/windowLimit.ts"
 import { dearestCost, type MostUsed, promptCost, tokensAlone, unpricedTarget } from "../domain/bill.ts"
 import { formatDecimal } from "../domain/decimal.ts"
@@ -12,6 +11,7 @@ import { GatewayError, gatewayError, invalidRequest } from "../domain/GatewayErr
 import { priceOf } from "../domain/prices.ts"
 import { resolveRoute, type Route, type Target, targetName } from "../domain/routes.ts"
 import { formatTimestamp } from "../domain/time.ts"
+import { windowNames } from "../domain/windowNames.ts"
 import {
   exceededBy,
   type Fallback,

@@ -1,6 +1,6 @@
 /** What is used of the windows of limits, as the scripts of the store take and give it (`windows.lua`). */
-import { windowNames } from "../config/schema.ts"
 import { joinAmount, splitAmount } from "../domain/decimal.ts"
+import { windowNames } from "../domain/windowNames.ts"
 import { type Amounts, type WindowCount, windowsAt } from "./Admission.ts"
 
 /** Fields of a window in a reply: requests, tokens, and the cost in whole units and nanos. */

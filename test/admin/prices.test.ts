@@ -25,6 +25,7 @@ afterEach(async () => {
 
 const limited = "sk-limited"
 const server = { driver: "openai", base_url: "http://127.0.0.1:9/v1" }
+const configured = { "vendor-large": { input: 1 }, "GPU/small": { input: 2, output: "4" } }
 const config: RawConfig = {
   keys: [limited],
   key_records: { [keyId(limited, sha256Hex)]: { limits: [{ window: "day", cost: 1 }] } },
@@ -35,7 +36,7 @@ const config: RawConfig = {
   },
   routes: { fast: ["default/upstream-chat", "gpu/small"] },
   currency: "EUR",
-  prices: { "vendor-large": { input: 1 }, "GPU/small": { input: 2, output: "4" } }
+  prices: { list: false, ...configured }
 }
 
 const start = async () => {
@@ -81,7 +82,7 @@ describe("the prices in the admin API", () => {
   it("are shown beside the models of every upstream and route, with what is missing", async () => {
     await start()
     const { currency, prices, targets } = await ok("GET", "/admin/prices")
-    assert.deepStrictEqual([currency, prices], ["EUR", config["prices"]])
+    assert.deepStrictEqual([currency, prices], ["EUR", configured])
     const shown = (targets as ReadonlyArray<Target>).map((
       { missing, name, price, server_model, target }
     ) => [name, target, server_model, price, missing.join()])
@@ -123,7 +124,7 @@ describe("the prices in the admin API", () => {
         ["fast", "gpu/small", "fast"]
       ]
     )
-    assert.deepStrictEqual((JSON.parse(readFileSync(file, "utf8")) as RawConfig)["prices"], prices)
+    assert.deepStrictEqual((JSON.parse(readFileSync(file, "utf8")) as RawConfig)["prices"], { list: false, ...prices })
     const { changes } = await ok("GET", "/admin/changes") as {
       readonly changes: ReadonlyArray<{ action: string; fields: ReadonlyArray<{ path: string }> }>
     }
@@ -137,7 +138,7 @@ describe("the prices in the admin API", () => {
     })
     assert.strictEqual((await call("PUT", "/admin/prices", { body: { prices: {} }, headers: match })).status, 409)
     await ok("PUT", "/admin/prices", { prices: {} })
-    assert.notProperty(JSON.parse(readFileSync(file, "utf8")), "prices")
+    assert.deepStrictEqual((JSON.parse(readFileSync(file, "utf8")) as RawConfig)["prices"], { list: false })
     assert.strictEqual((await ask("fast")).status, 403)
   })
 
@@ -158,6 +159,6 @@ describe("the prices in the admin API", () => {
       assert.strictEqual(answer.status, 400, answer.text)
       assert.match(answer.detail, detail)
     }
-    assert.deepStrictEqual((await ok("GET", "/admin/prices"))["prices"], config["prices"])
+    assert.deepStrictEqual((await ok("GET", "/admin/prices"))["prices"], configured)
   })
 })

@@ -89,7 +89,7 @@ describe("the list of upstreams", () => {
       proxy: null,
       last_5m: { requests: 0, errors: 0, p50_ms: null, p95_ms: null },
       last_hour: Array.from({ length: 12 }, () => ({ requests: 0, errors: 0 })),
-      away: { reason: "the connection was refused", since: (second?.["away"] as { since: number }).since },
+      away: { reason: "the connection was refused", since: (second?.["away"] as { since: number } | undefined)?.since },
       budgets: [],
       config: gpu
     })

@@ -46,6 +46,8 @@ const models = [{ id: "m", model: "big-m" }, { id: "n", model: "n/small,x" }]
 
 interface Asked {
   readonly targets: ReadonlyArray<LeaseTarget>
+  /** Which of them the accounts to avoid do not serve. */
+  readonly failed: number
   /** Whether it says which models it asks for, and what it may use of budgets. */
   readonly needs: boolean
   readonly leaseRequest: LeaseRequest
@@ -83,10 +85,17 @@ const allTargets = upstreams.flatMap((upstream) => models.map(({ id }): LeaseTar
 
 const asked: fc.Arbitrary<Asked> = fc.record({
   targets: fc.shuffledSubarray(allTargets, { minLength: 1 }),
+  failed: fc.constantFrom(0, 0, 1, 9),
   needs: fc.constantFrom(true, true, true, true, false),
   leaseRequest: fc.oneof(
     { weight: 6, arbitrary: fc.constant<LeaseRequest>({ _tag: "Any", avoid: new Set() }) },
-    { weight: 3, arbitrary: fc.subarray(keys).map((some): LeaseRequest => ({ _tag: "Any", avoid: new Set(some) })) },
+    {
+      weight: 3,
+      arbitrary: fc.subarray(keys, { minLength: 2 }).map((some): LeaseRequest => ({
+        _tag: "Any",
+        avoid: new Set(some)
+      }))
+    },
     { weight: 2, arbitrary: key.map((key): LeaseRequest => ({ _tag: "Pinned", key })) }
   ),
   spread: fc.constantFrom("order" as const, "even" as const),
@@ -297,6 +306,7 @@ class Oracle {
   /** Returns the refusal of a request that gets no place. */
   request(id: number, asked: Asked): Refusal | undefined {
     const { hold, isBackground, leaseRequest, patience, spread, targets } = asked
+    const failed = targets[asked.failed]
     this.live.push(id)
     const known = {
       budgets: this.budgets,
@@ -308,7 +318,9 @@ class Oracle {
       now: () => this.now,
       newNumber: () => ++this.#numbers
     }
-    const needs = asked.needs ? new RequestNeeds(known, targets, isBackground, this.budgetOf(asked)) : undefined
+    const needs = asked.needs
+      ? new RequestNeeds(known, { avoid: avoidOf(asked), budget: this.budgetOf(asked), failed, targets }, isBackground)
+      : undefined
     if (needs !== undefined) this.needs.set(id, needs)
     const pools = poolsOf(asked)
     const waiter = this.pools.request(
@@ -340,6 +352,9 @@ class Oracle {
     if (account !== undefined) this.quotas.received(account, text)
   }
 }
+
+const avoidOf = ({ leaseRequest }: Asked): ReadonlySet<string> =>
+  leaseRequest._tag === "Any" ? leaseRequest.avoid : new Set()
 
 const poolsOf = (
   { targets }: Asked
@@ -375,7 +390,8 @@ const compare = async (first: Config, limited: Readonly<Record<string, number>>,
     const targets = poolsOf(asked).map((pool) => {
       const named = asked.targets.filter(({ upstream }) => upstream === pool).map((target) => ({
         ...own.quotas.asked(pool, target.model),
-        until: own.untilOf(target)
+        until: own.untilOf(target),
+        isFailed: target === asked.targets[asked.failed]
       }))
       const needs = asked.needs ? needsWords(named, budget?.sharesOf(pool, own.now), asked.isBackground) : ""
       return { pool, request: leaseRequestText(asked.leaseRequest) + needs }

@@ -12,7 +12,7 @@ import { Store } from "../../src/cluster/store/Store.ts"
 import { sharedPools } from "../../src/config/sharedAccounts.ts"
 import { SharedRevision } from "../../src/config/sharedConfig.ts"
 import { follow, type Followed } from "../placement/followDecision.ts"
-import { decisionCase } from "../placement/naiveDecision.ts"
+import { decisionCase, fullOnceFree } from "../placement/naiveDecision.ts"
 import { runs } from "../support/effort.ts"
 import { configOf, ScriptNodes } from "./scripts.ts"
 import { TimedStore } from "./timedStore.ts"
@@ -68,7 +68,7 @@ describe("the decision of the pool that nodes share", () => {
       fc.asyncProperty(storeCase, async (one) => {
         decided += await follow(one, atStore())
       }),
-      { numRuns }
+      { numRuns, examples: [[fullOnceFree]] }
     )
     assert.isAbove(decided, 10 * numRuns)
   })

@@ -23,6 +23,7 @@ const price = fc.record({
   "per_tool_call.fetch": amount,
   per_request: amount
 }).map((units): Price => ({
+  listed: undefined,
   units: new Map(Object.entries(units).flatMap(([unit, value]) => value === undefined ? [] : [[unit, value]])),
   above: [],
   tiers: new Map([["priority", { units: new Map([["output", 3n * 10n ** 12n]]), above: [] }]]),

@@ -21,12 +21,13 @@ const faults = (accounts: ReadonlyArray<Schema.Json>, driver?: string) =>
 
 const file = { from: "file", path: "/run/token" }
 const command = { from: "command", run: ["/bin/token", "canary"] }
+const aws = { from: "aws", key: "canary", secret: "canary" }
 const entra = { from: "entra", tenant: "t", client: "c", secret: "canary" }
 
 describe("the credential of an account", () => {
   it.effect.each<readonly [Schema.Json, string]>([
-    ["token", "must be an object whose from is one of file, command, google, entra"],
-    [{ from: "text" }, "must be an object whose from is one of file, command, google, entra"],
+    ["token", "must be an object whose from is one of file, command, google, entra, aws"],
+    [{ from: "text" }, "must be an object whose from is one of file, command, google, entra, aws"],
     [{ from: "file" }, "path is required"],
     [{ ...file, path: " " }, "path must not be empty"],
     [{ ...command, run: "token --aud canary" }, "run must be a list of a program and its arguments"],
@@ -36,13 +37,27 @@ describe("the credential of an account", () => {
     [{ ...command, run: ["***"] }, "run[0] must be written with its secret"],
     [{ ...entra, secret: "***" }, "secret must be written with its secret"],
     [{ ...entra, secret: "${ABSENT}" }, "secret refers to the environment variable ABSENT, which is not set"],
-    [{ from: "entra", secret: "canary" }, "must have a tenant beside secret or federated_file"],
+    [{ from: "entra", secret: "canary" }, "must have a tenant beside secret, certificate_file or federated_file"],
     [
       { from: "entra", tenant: "t", client: "c" },
-      "must have a client and either secret or federated_file beside tenant"
+      "must have a client and one of secret, certificate_file and federated_file beside tenant"
     ],
-    [{ ...entra, federated_file: "/f" }, "must have a client and either secret or federated_file beside tenant"],
-    [{ ...entra, authority: "http://login.example" }, "authority must be an https address without a path"]
+    [
+      { ...entra, federated_file: "/f" },
+      "must have a client and one of secret, certificate_file and federated_file beside tenant"
+    ],
+    [{ ...entra, authority: "http://login.example" }, "authority must be an https address without a path"],
+    [{ from: "aws", key: "canary" }, "must have key and secret together"],
+    [{ from: "aws", key: "***", secret: "s" }, "key must be written with its secret"],
+    [{ ...aws, profile: "p" }, "must have one of key, profile and web_identity_file"],
+    [{ from: "aws", web_identity_file: "/f" }, "must have a role beside web_identity_file, session or external_id"],
+    [{ ...aws, role: "gateway" }, "role must be the ARN of a role"],
+    [
+      { ...aws, role: "arn:aws:iam::1:role/r", session: "a b" },
+      "session must have 2 to 64 characters of a-z, A-Z, 0-9 and _+=,.@-"
+    ],
+    [{ ...aws, region: "x.evil.example" }, "region must be the name of a region, such as eu-central-1"],
+    [{ ...aws, sts: "http://sts.example" }, "sts must be an https address without a path"]
   ])("is refused where it is %j", ([credential, rule]) =>
     Effect.gen(function*() {
       const [fault, ...others] = yield* faults([{ credential }])

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { hold, type Pool } from "../accounts/support.ts"
-import { bare, command, entra, file, google, makeBacking, poolOf, withWallAhead } from "./support.ts"
+import { aws, bare, command, entra, file, google, makeBacking, poolOf, withWallAhead } from "./support.ts"
 
 const factsOf = (pool: Pool, identifier: string) => Effect.map(pool.describe([identifier]), ([facts]) => facts!)
 
@@ -20,7 +20,7 @@ const start = Effect.fnUntraced(function*(source: typeof file, refused: Readonly
 /** Lets what runs in the background go on. */
 const settle = Effect.forEach(Array.from({ length: 8 }), () => Effect.yieldNow, { discard: true })
 
-describe.each([file, command, google, entra])("a credential from $from", (source) => {
+describe.each([file, command, google, entra, aws])("a credential from $from", (source) => {
   it.effect("is asked for at the first request, not before", () =>
     Effect.gen(function*() {
       const { asked, credential, identifier, pool } = yield* start(source)
@@ -160,7 +160,7 @@ describe("a token in a file", () => {
   )
 })
 
-describe.each([command, google, entra])("a token with an end, from $from", (source) => {
+describe.each([command, google, entra, aws])("a token with an end, from $from", (source) => {
   const life = source.life!
 
   it.effect("is renewed at three quarters of its life, off the path of requests", () =>

@@ -56,9 +56,33 @@ export const entra: ScriptedSource = {
   failure: /^its credential failed: entra: the token server answered with HTTP 400 invalid_grant$/
 }
 
+/** The file of a web identity, which stands for each role. */
+const identityFile = "/run/identity"
+
+export const aws: ScriptedSource = {
+  from: "aws",
+  life: 3_600_000,
+  credential: (name) => ({
+    from: "aws",
+    role: `arn:aws:iam::123456789012:role/${name}`,
+    web_identity_file: identityFile
+  }),
+  failure: /^its credential failed: aws: the token service answered with HTTP 400 ExpiredTokenException$/
+}
+
 /** The name of a source in a question to its token server; `undefined` for a question that is not for a token. */
-const namedIn = ({ body, url }: Pick<TokenRequest, "body" | "url">): string | undefined =>
-  new URL(url).searchParams.get("scopes") ?? new URLSearchParams(body).get("client_id") ?? undefined
+const namedIn = ({ body, url }: Pick<TokenRequest, "body" | "url">): string | undefined => {
+  const form = new URLSearchParams(body)
+  return new URL(url).searchParams.get("scopes") ?? form.get("client_id") ??
+    form.get("RoleArn")?.replace(/^.*\//, "")
+}
+
+/** The answer of AWS's token service; a token is the id of the keys. */
+const assumed = (token: string | undefined, now: number): string =>
+  token === undefined
+    ? "<ErrorResponse><Error><Code>ExpiredTokenException</Code></Error></ErrorResponse>"
+    : `<AccessKeyId>${token}</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>` +
+      `<Expiration>${new Date(now + aws.life!).toISOString()}</Expiration>`
 
 export const makeBacking = (): Backing => ({ tokens: new Map(), asked: [] })
 
@@ -72,19 +96,30 @@ export const withBacking = ({ asked, tokens }: Backing) => {
   return <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     effect.pipe(
       Effect.provideService(CurrentFileReader, (path) =>
-        Effect.flatMap(give(path.replace("/run/", "")), (token) =>
-          token === undefined
-            ? Effect.fail(new UnreadableFile({ kind: "missing", message: `${path}: there is no such file` }))
-            : Effect.succeed(Buffer.from(`${token}\n`)))),
+        path === identityFile ?
+          Effect.succeed(Buffer.from("a.web.identity")) :
+          Effect.flatMap(give(path.replace("/run/", "")), (token) =>
+            token === undefined
+              ? Effect.fail(new UnreadableFile({ kind: "missing", message: `${path}: there is no such file` }))
+              : Effect.succeed(Buffer.from(`${token}\n`)))),
       Effect.provideService(CurrentTokenServers, (request) => {
         const name = namedIn(request)
         if (name === undefined) {
           return Effect.succeed({ status: 404, date: undefined, text: "" })
         }
-        return Effect.map(give(name), (access_token) =>
-          access_token === undefined
-            ? { status: 400, date: undefined, text: JSON.stringify({ error: "invalid_grant" }) }
-            : { status: 200, date: undefined, text: JSON.stringify({ access_token, expires_in: 3_600 }) })
+        const isAws = request.body.includes("RoleArn=")
+        return Effect.clockWith((clock) =>
+          Effect.map(give(name), (access_token) =>
+            isAws
+              ? {
+                status: access_token === undefined ? 400 : 200,
+                date: undefined,
+                text: assumed(access_token, clock.currentTimeMillisUnsafe())
+              }
+              : access_token === undefined
+              ? { status: 400, date: undefined, text: JSON.stringify({ error: "invalid_grant" }) }
+              : { status: 200, date: undefined, text: JSON.stringify({ access_token, expires_in: 3_600 }) })
+        )
       }),
       Effect.provideService(CurrentPrograms, (run) =>
         Effect.map(give(run.at(-1)!), (token) =>
@@ -94,13 +129,21 @@ export const withBacking = ({ asked, tokens }: Backing) => {
 
 const refusal = new UpstreamFailure({ phase: "completion", kind: "refused", status: 401 })
 
-/** The credential of a lease, whose tokens are without the header that drivers send them in. */
-export const bare = (credential: Credential): Credential => ({
-  get token() {
-    return Effect.map(credential.token, (token) => token && bareToken(token))
-  },
-  renew: (stale) => Effect.map(credential.renew(stale), (token) => token && bareToken(token))
-})
+/** The credential of a lease, whose tokens are without the header that drivers send them in, and keys by their ids alone. */
+export const bare = (credential: Credential): Credential => {
+  const sent = new Map<string | undefined, string>()
+  const shown = (token: string | undefined) => {
+    const [id] = (token === undefined ? "" : bareToken(token)).split(" ")
+    if (token !== undefined) sent.set(id, token)
+    return token && id
+  }
+  return {
+    get token() {
+      return Effect.map(credential.token, shown)
+    },
+    renew: (stale) => Effect.map(credential.renew(sent.get(stale) ?? stale), shown)
+  }
+}
 
 /** A pool of accounts with these credentials; the upstream accepts every token but those of `refused`. */
 export const poolOf = (
@@ -110,7 +153,7 @@ export const poolOf = (
 ) => {
   const made = makeDriver({
     name: "openai",
-    verify: (token) => refused.has(bareToken(token ?? "")) ? Effect.fail(refusal) : Effect.void
+    verify: (token) => refused.has(bareToken(token ?? "").split(" ")[0]!) ? Effect.fail(refusal) : Effect.void
   }, { login: undefined, sessions: undefined })
   return withBacking(backing)(
     buildPool({
@@ -128,6 +171,7 @@ export const withWallAhead = (ahead: () => number) => <A, E, R>(effect: Effect.E
       ...clock,
       sleep: (duration) => clock.sleep(duration),
       currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe() + ahead(),
+      currentTimeMillis: Effect.sync(() => clock.currentTimeMillisUnsafe() + ahead()),
       monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe()
     })
   )

@@ -3,10 +3,12 @@
  * ones in the vendor's words, and may have a wrong clock.
  */
 import { jwtVerify } from "jose"
-import { createPublicKey, generateKeyPairSync } from "node:crypto"
+import { createPublicKey, generateKeyPairSync, X509Certificate } from "node:crypto"
 import { createServer, type IncomingMessage } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
+import { type KnownKey, refusalOf } from "../../src/testing/clouds/signature.ts"
+import { rsaCertificate } from "../support/certificates.ts"
 
 export const { privateKey, publicKey } = generateKeyPairSync("rsa", {
   modulusLength: 2048,
@@ -14,7 +16,19 @@ export const { privateKey, publicKey } = generateKeyPairSync("rsa", {
   privateKeyEncoding: { type: "pkcs8", format: "pem" }
 })
 
-export const secrets = { client: "canary-of-a-client", refresh: "canary-of-a-refresh", subject: "canary.of.a.subject" }
+/** The certificate of the client, and its key. */
+export const certificate = rsaCertificate()
+
+export const secrets = {
+  client: "canary-of-a-client",
+  refresh: "canary-of-a-refresh",
+  subject: "canary.of.a.subject",
+  key: "CANARYOFAKEY",
+  signing: "canary/of+a+signing+key"
+}
+
+/** The role that the token service lets be assumed. */
+export const role = "arn:aws:iam::123456789012:role/gateway"
 
 type Answer = readonly [status: number, body: unknown]
 
@@ -24,6 +38,8 @@ export interface TokenServer {
   readonly url: string
   /** How far its clock is ahead of this computer's, in milliseconds. */
   skew: number
+  /** The access keys of AWS that it knows; those of roles are added as they are assumed. */
+  readonly keys: Map<string, KnownKey>
   /** Paths and forms of all requests, the oldest first. */
   readonly seen: Array<
     { readonly path: string; readonly form: URLSearchParams; readonly headers: IncomingMessage["headers"] }
@@ -61,11 +77,94 @@ export const startTokenServer = async (): Promise<TokenServer> => {
     }
   }
 
-  const answer = (
+  /** Whether an assertion is of the client, for this server, by its certificate. */
+  const isCertified = async (assertion: string): Promise<boolean> => {
+    const { fingerprint, publicKey } = new X509Certificate(certificate.cert)
+    const url = `${server.url}/tenant-1/oauth2/v2.0/token`
+    try {
+      const { payload, protectedHeader } = await jwtVerify(assertion, publicKey, {
+        audience: url,
+        issuer: "client-1",
+        subject: "client-1",
+        algorithms: ["RS256"],
+        currentDate: now()
+      })
+      const x5t = Buffer.from(fingerprint.replaceAll(":", ""), "hex").toString("base64url")
+      return protectedHeader.x5t === x5t && typeof payload.jti === "string"
+    } catch {
+      return false
+    }
+  }
+
+  const sts = (path: string, body: string, form: URLSearchParams, headers: IncomingMessage["headers"]): Answer => {
+    const xml = (status: number, code: string, message: string): Answer => [
+      status,
+      `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>${code}</Code>` +
+      `<Message>${message}</Message></Error></ErrorResponse>`
+    ]
+    const action = form.get("Action")
+    if (action === "AssumeRoleWithWebIdentity") {
+      if (form.get("WebIdentityToken") !== secrets.subject) {
+        return xml(400, "InvalidIdentityToken", "Couldn't retrieve verification key from your identity provider")
+      }
+    } else {
+      const refusal = refusalOf({ method: "POST", path, headers, bytes: Buffer.from(body) }, {
+        service: "sts",
+        region: "eu-central-1",
+        keys: server.keys,
+        now: now().getTime()
+      })
+      if (refusal !== undefined) {
+        return xml(403, refusal.code === "InvalidSignatureException" ? "SignatureDoesNotMatch" : refusal.code, "no")
+      }
+    }
+    if (form.get("RoleArn") !== role || (form.get("ExternalId") ?? "ours") !== "ours") {
+      return xml(403, "AccessDenied", `User is not authorized to perform: sts:${action}`)
+    }
+    const id = `ASIA${++issued}`
+    const session = `session-token-${issued}`
+    server.keys.set(id, { secret: `secret-${issued}`, session, isExpired: false })
+    return [
+      200,
+      `<${action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><${action}Result><Credentials>` +
+      `<AccessKeyId>${id}</AccessKeyId><SecretAccessKey>secret-${issued}</SecretAccessKey>` +
+      `<SessionToken>${session}</SessionToken>` +
+      `<Expiration>${new Date(now().getTime() + 3_600_000).toISOString()}</Expiration></Credentials>` +
+      `<AssumedRoleUser><Arn>arn:aws:sts::123456789012:assumed-role/gateway/${form.get("RoleSessionName")}</Arn>` +
+      `</AssumedRoleUser></${action}Result></${action}Response>`
+    ]
+  }
+
+  /** The keys of a container's or a machine's role, as metadata servers write them. */
+  const roleKeys = (): Answer => {
+    const id = `ASIA${++issued}`
+    server.keys.set(id, { secret: `secret-${issued}`, session: `session-token-${issued}`, isExpired: false })
+    return [200, {
+      Code: "Success",
+      AccessKeyId: id,
+      SecretAccessKey: `secret-${issued}`,
+      Token: `session-token-${issued}`,
+      Expiration: new Date(now().getTime() + 21_600_000).toISOString()
+    }]
+  }
+
+  const answer = async (
     path: string,
     form: URLSearchParams,
-    headers: IncomingMessage["headers"]
-  ): Answer | Promise<Answer> => {
+    headers: IncomingMessage["headers"],
+    method: string,
+    body: string
+  ): Promise<Answer> => {
+    if (form.has("RoleArn")) return sts(path, body, form, headers)
+    const ofMachine = "/latest/meta-data/iam/security-credentials/"
+    if (path === "/latest/api/token" && method === "PUT") {
+      return headers["x-aws-ec2-metadata-token-ttl-seconds"] === undefined ? [400, ""] : [200, "machine-token"]
+    }
+    if (path.startsWith(ofMachine)) {
+      if (headers["x-aws-ec2-metadata-token"] !== "machine-token") return [401, ""]
+      return path === ofMachine ? [200, "gateway-role\n"] : path === `${ofMachine}gateway-role` ? roleKeys() : [404, ""]
+    }
+    if (path === "/container/keys") return headers.authorization === secrets.client ? roleKeys() : [403, "{}"]
     const { pathname, searchParams } = new URL(path, "http://server")
     switch (`${pathname} ${form.get("grant_type") ?? ""}`) {
       case "/google urn:ietf:params:oauth:grant-type:jwt-bearer":
@@ -93,8 +192,9 @@ export const startTokenServer = async (): Promise<TokenServer> => {
         return [200, "machine@project.iam.gserviceaccount.com"]
       case "/tenant-1/oauth2/v2.0/token client_credentials": {
         const isProven = form.get("client_secret") === secrets.client ||
-          (form.get("client_assertion") === secrets.subject &&
-            form.get("client_assertion_type")?.endsWith("jwt-bearer"))
+          (form.get("client_assertion_type")?.endsWith("jwt-bearer") === true && (
+            form.get("client_assertion") === secrets.subject || await isCertified(form.get("client_assertion") ?? "")
+          ))
         if (form.get("scope") !== "https://cognitiveservices.azure.com/.default") {
           return refused("invalid_scope", "AADSTS70011")
         }
@@ -118,7 +218,7 @@ export const startTokenServer = async (): Promise<TokenServer> => {
       const form = new URLSearchParams(body)
       const path = request.url ?? ""
       server.seen.push({ path, form, headers: request.headers })
-      const [status, reply] = await answer(path, form, request.headers)
+      const [status, reply] = await answer(path, form, request.headers, request.method ?? "", body)
       response.sendDate = false
       response.writeHead(status, { date: now().toUTCString(), "content-type": "application/json" })
         .end(typeof reply === "string" ? reply : JSON.stringify(reply))
@@ -128,6 +228,7 @@ export const startTokenServer = async (): Promise<TokenServer> => {
   const server: TokenServer = {
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
     skew: 0,
+    keys: new Map([[secrets.key, { secret: secrets.signing, session: undefined, isExpired: false }]]),
     seen: [],
     stop: () => new Promise((resolve) => void http.close(() => resolve()))
   }

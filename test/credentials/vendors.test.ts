@@ -8,7 +8,8 @@ import { failureText, type TokenMaker } from "../../src/credentials/CredentialSo
 import { entraTokens } from "../../src/credentials/entra.ts"
 import { googleTokens } from "../../src/credentials/google.ts"
 import { CurrentTokenServers } from "../../src/credentials/tokenServers.ts"
-import { privateKey, secrets, startTokenServer, type TokenServer } from "./tokenServer.ts"
+import { rsaCertificate } from "../support/certificates.ts"
+import { certificate, privateKey, secrets, startTokenServer, type TokenServer } from "./tokenServer.ts"
 
 let server: TokenServer
 let folder: string
@@ -170,6 +171,23 @@ describe("entra", () => {
       assert.strictEqual(yield* failure(maker), "entra: the token server answered with HTTP 401 invalid_client")
       put(secrets.subject)
       assert.match((yield* issue(maker)).token, /^client-token-\d+$/)
+    }))
+
+  it.live("signs in with a client's certificate, which its assertion names", () =>
+    Effect.gen(function*() {
+      const maker = entraTokens({
+        ...client,
+        certificate_file: put(`${certificate.key}${certificate.cert}`),
+        authority: server.url
+      })
+      assert.match((yield* issue(maker)).token, /^client-token-\d+$/)
+      const { cert, key } = rsaCertificate()
+      put(`${key}${cert}`)
+      assert.strictEqual(yield* failure(maker), "entra: the token server answered with HTTP 401 invalid_client")
+      for (const pem of [certificate.cert, certificate.key, "canary"]) {
+        put(pem)
+        assert.strictEqual(yield* failure(maker), "entra: the file has no certificate with its private key")
+      }
     }))
 
   it.live("asks for the managed identity of a machine, and shows its object id", () =>

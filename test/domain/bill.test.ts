@@ -107,6 +107,7 @@ const level = (units: Record<string, bigint>, above: PriceLevel["above"] = []): 
 })
 
 const full: Price = {
+  listed: undefined,
   ...level({ input: 1000n, output: 2000n }, [{ tokens: 100, units: new Map([["output", 5000n]]) }]),
   tiers: new Map([
     ["flex", level({ input: 300n }, [{ tokens: 100, units: new Map([["input", 700n]]) }])],

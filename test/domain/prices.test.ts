@@ -85,7 +85,11 @@ describe("the price of a model", () => {
 })
 
 describe("the names by which a price is found", () => {
-  const served = new Map([["gpu/small", "vendor-small-2026"]])
+  const served = {
+    names: new Map([["gpu/small", "vendor-small-2026"]]),
+    list: noNames,
+    servers: new Set(["gpu"])
+  }
   /** The entry that is found for `gpu/small`, asked for as `fast`, after those before it are gone. */
   const found = (names: ReadonlyArray<string>) =>
     findPrice({ ...tableOf(names), served }, 0, "gpu", "small", "Fast")?.entry
@@ -94,6 +98,26 @@ describe("the names by which a price is found", () => {
     const names = ["fast", "gpu/small", "small", "gpu/vendor-small-2026", "vendor-small-2026"]
     names.forEach((name, first) => assert.strictEqual(found(names.slice(first).toReversed()), name))
     assert.isUndefined(found(["other", "vendor-small"]))
+  })
+
+  it("are in the vendors' list below all that is configured, by the server's own name, at servers alone", () => {
+    const list = makeNameTable([
+      ["vendor-large", new PricedEntry(() => [{ price: { ...price(9n), listed: "2026-11-30" } }])]
+    ])
+    const names = new Map([["gpu/small", "vendor/vendor-large-2026-01-31"], ["gpu/vendor-large", "llama"]])
+    const at = (configured: ReadonlyArray<string>, upstream: string, model: string) =>
+      findPrice({ ...tableOf(configured), served: { ...served, names, list } }, 0, upstream, model, "Fast")?.entry
+    assert.deepEqual(
+      [
+        at([], "gpu", "small"),
+        at(["*"], "gpu", "small"),
+        at(["fast"], "gpu", "small"),
+        at([], "gpu", "vendor-large"),
+        at([], "gpu", "other"),
+        at([], "sessions", "vendor-large")
+      ],
+      ["list price of 2026-11-30", "*", "fast", undefined, undefined, undefined]
+    )
   })
 
   it("begin with a prefix of the upstream, then with the longest other prefix", () => {

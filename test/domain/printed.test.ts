@@ -7,6 +7,7 @@ import {
   isPlainWord,
   opencodeText,
   shellJson,
+  shellJsonText,
   shellWord,
   shownJson,
   tomlText
@@ -80,6 +81,20 @@ describe("texts of others in printed lines", () => {
       wordsOf(values.map((text) => shellJson({ text })).join(" ")).map((word) => JSON.parse(word).text),
       values
     )
+  })
+
+  it("are JSON for a shell as it was written: with its numbers, its order and its lines", () => {
+    const values = fc.sample(text, { numRuns: 100, seed: 11 })
+    assert.deepStrictEqual(
+      wordsOf(values.map((text) => shellJsonText(JSON.stringify({ text }))).join(" ")).map((word) =>
+        JSON.parse(word).text
+      ),
+      values
+    )
+    const written = `{ "b": 1.0,\n\t"a": 12345678901234567890, "it's": "\u{200b}" }`
+    assert.deepStrictEqual(wordsOf(shellJsonText(written)), [
+      String.raw`{ "b": 1.0,` + "\n " + String.raw`"a": 12345678901234567890, "it\u0027s": "\u200b" }`
+    ])
   })
 
   it("name no variable and no file of opencode", () => {

@@ -141,6 +141,31 @@ describe("the bill of a reply", () => {
     }
   })
 
+  it("is by the list price of a well-known model without a price, in US dollars, and says of which day", async () => {
+    const billed = async (config: RawConfig) => {
+      await start({
+        accounts: [{ token: "sk-a" }],
+        upstream: upstream("openai", server.baseUrl, ["gpt-4o", "own"]),
+        ...config
+      })
+      server.answer(({ body }) => written.openai(body["stream"] === true, { usage }))
+      const usage = { prompt_tokens: 1_000_000, completion_tokens: 0, total_tokens: 1_000_000 }
+      await (await chat("own")).text()
+      await (await chat("gpt-4o")).text()
+      await usageBy("model", 2)
+      const { bill } = await record()
+      await gateway.stop()
+      return bill
+    }
+    const bill = await billed({})
+    assert.deepInclude(bill, { cost: "2.5", source: "prices", by_prices: "2.5", unpriced: [] })
+    assert.match(String(bill["listed"]), /^20\d\d-\d\d-\d\d$/)
+    assert.deepInclude(await billed({ prices: { "gpt-4o": { input: 7 } } }), { cost: "7", listed: null })
+    assert.deepInclude(await billed({ prices: { list: false, own: { input: 7 } } }), { cost: null, listed: null })
+    assert.deepInclude(await billed({ currency: "EUR" }), { cost: null, listed: null })
+    await start({})
+  })
+
   it("is shown line by line with what has no price, beside the server's own figure", async () => {
     const models = { m: "m" }
     await start({
@@ -165,6 +190,7 @@ describe("the bill of a reply", () => {
     assert.deepStrictEqual((await record()).bill, {
       cost: "0.002",
       source: "prices",
+      listed: null,
       by_prices: "0.002",
       by_server: null,
       lines: [

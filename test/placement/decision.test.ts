@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { runs } from "../support/effort.ts"
 import { follow, inProcess } from "./followDecision.ts"
-import { decisionCase } from "./naiveDecision.ts"
+import { decisionCase, fullOnceFree } from "./naiveDecision.ts"
 
 describe("the decision of the pool", () => {
   it("equals a decision by plain lists for each generated request, down to the sentence of a refusal", async () => {
@@ -16,7 +16,7 @@ describe("the decision of the pool", () => {
       fc.asyncProperty(decisionCase, async (one) => {
         decided += await follow(one, inProcess)
       }),
-      { numRuns }
+      { numRuns, examples: [[fullOnceFree]] }
     )
     assert.isAbove(decided, 14 * numRuns)
   })

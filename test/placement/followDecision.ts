@@ -150,12 +150,14 @@ export const follow = (one: NaiveCase, { begin: beginAt, layer, learnsAtEnd, mov
       const scope = yield* Scope.make()
       const asking: Asking = { outcome: { _tag: "Waiting" }, lease: undefined, budget, scope }
       asked.push(asking)
+      const targets = step.targets.map(([upstream, model]) => ({ upstream: names[upstream]!, model }))
       const options: PlacementRequest = {
         ...anywhere,
         avoid: new Set(step.avoid.map(keyOf)),
+        failed: targets[step.failed ?? targets.length],
         stay: step.stay === undefined ? undefined : keyOf(step.stay),
         model: "m",
-        targets: step.targets.map(([upstream, model]) => ({ upstream: names[upstream]!, model })),
+        targets,
         spread: step.spread,
         wait: step.wait,
         patience: step.patience,

@@ -27,6 +27,8 @@ export interface NaiveAsk {
   readonly _tag: "Ask"
   readonly targets: ReadonlyArray<readonly [upstream: number, model: "a" | "b"]>
   readonly avoid: ReadonlyArray<number>
+  /** Which of its targets the accounts to avoid do not serve. */
+  readonly failed: number | undefined
   readonly stay: number | undefined
   readonly pin: number | undefined
   readonly spread: "order" | "even"
@@ -112,6 +114,7 @@ const ask: fc.Arbitrary<NaiveStep> = fc.record({
     { weight: 3, arbitrary: fc.constant([]) },
     { weight: 1, arbitrary: fc.subarray([0, 1, 2, 3, 4, 5], { maxLength: 3 }) }
   ),
+  failed: some(3, fc.nat(3)),
   stay: some(9, account),
   pin: some(9, account),
   spread: fc.constantFrom("order" as const, "order" as const, "even" as const),
@@ -245,6 +248,8 @@ interface Waiter {
   readonly holdUntil: number
   /** When it may be granted first in its stay, and what follows its refusal. */
   readonly fallback: ReadonlyArray<Place>
+  /** Why it has given places up. */
+  lost: Why | undefined
 }
 
 /** What becomes of a request. `seconds` is the time after which it may come again; `undefined` for one that is not compared. */
@@ -333,16 +338,23 @@ export class NaiveDecision {
   }
 
   /** The model for which an account serves a request, if it is out for none of its models. */
-  #modelFor(account: Account, { targets }: NaiveAsk): string | undefined {
-    const open = (model: string) => (account.pauses.get(model) ?? 0) <= this.now
-    return targets.find(([upstream, model]) => upstream === account.upstream && open(model))?.[1]
+  #modelFor(account: Account, asked: NaiveAsk): string | undefined {
+    return this.#modelsAt(account, asked).find(([, until]) => until <= this.now)?.[0]
+  }
+
+  /** The models of a request at an account's upstream, and until when the account is out for each; infinity where the request has failed. */
+  #modelsAt(account: Account, { avoid, failed, targets }: NaiveAsk): ReadonlyArray<readonly [string, number]> {
+    return targets.flatMap(([upstream, model], nth) => {
+      if (upstream !== account.upstream) return []
+      const hasFailed = nth === failed && avoid.includes(account.id)
+      return [[model, hasFailed ? Infinity : account.pauses.get(model) ?? 0]]
+    })
   }
 
   /** Until when an account is out for all models of a request; 0 if it serves one of them. */
   #pausedUntil(account: Account, asked: NaiveAsk): number {
     if (this.#modelFor(account, asked) !== undefined) return 0
-    const models = asked.targets.filter(([upstream]) => upstream === account.upstream)
-    return Math.min(...models.map(([, model]) => account.pauses.get(model) ?? 0))
+    return Math.min(...this.#modelsAt(account, asked).map(([, until]) => until))
   }
 
   /** When an account is in rotation: 0 for now, infinity if that is unknown. */
@@ -537,7 +549,8 @@ export class NaiveDecision {
       places: joined,
       later: holds ? able.slice(1) : [],
       holdUntil: holds && this.now + wait < deadline ? this.now + wait : Infinity,
-      fallback
+      fallback,
+      lost: undefined
     })
   }
 
@@ -575,6 +588,7 @@ export class NaiveDecision {
     }
     const lost = waiter.places.filter((place) => this.#whyNot(place, undefined, deadline) !== undefined)
     if (lost.length === 0) return false
+    for (const place of lost) waiter.lost = soonerOf(waiter.lost, this.#whyNot(place, undefined, deadline)!)
     if (lost.length < waiter.places.length) {
       waiter.places = waiter.places.filter((place) => !lost.includes(place))
       return true
@@ -584,9 +598,7 @@ export class NaiveDecision {
       this.#claimLater(waiter)
       return true
     }
-    let why: Why | undefined
-    for (const place of lost) why = soonerOf(why, this.#whyNot(place, undefined, deadline)!)
-    this.#refuseFor(waiter.id, why!, waiter.asked)
+    this.#refuseFor(waiter.id, waiter.lost!, waiter.asked)
     return true
   }
 
@@ -595,9 +607,11 @@ export class NaiveDecision {
   }
 
   #widen(waiter: Waiter, deadline: number): void {
-    const places = waiter.later.filter((place) =>
-      this.#whyNot(place, waiter.asked, deadline) === undefined && this.#hasPlace(place)
-    )
+    const places = waiter.later.filter((place) => {
+      const why = this.#whyNot(place, waiter.asked, deadline)
+      if (why !== undefined) waiter.lost = soonerOf(waiter.lost, why)
+      return why === undefined && this.#hasPlace(place)
+    })
     waiter.later = []
     waiter.places = [...waiter.places, ...places]
   }
@@ -667,7 +681,7 @@ export class NaiveDecision {
   #late(waiter: Waiter): void {
     const { asked, id, places, since } = waiter
     this.#leave(waiter)
-    let why: Why | undefined
+    let why = waiter.lost
     const isLate = waiter.later.length > 0 || places.some((place) => {
       const refusal = this.#whyNot(place, asked, -Infinity)
       if (refusal !== undefined) why = soonerOf(why, refusal)
@@ -677,4 +691,40 @@ export class NaiveDecision {
     else if (waiter.fallback.length > 0) this.#claimLater(waiter)
     else this.#refuseFor(id, why, asked)
   }
+}
+
+const plainAsk: NaiveAsk = {
+  _tag: "Ask",
+  targets: [[0, "a"]],
+  avoid: [],
+  failed: undefined,
+  stay: undefined,
+  pin: undefined,
+  spread: "order",
+  wait: 0,
+  patience: 0,
+  sticky: undefined,
+  prefersTarget: false,
+  tokens: 1
+}
+
+/** A request waits for a busy account, whose budget has too little for it once the account is free: it gets it with the next window. */
+export const fullOnceFree: NaiveCase = {
+  upstreams: [
+    {
+      name: "one",
+      perAccount: 1,
+      queue: 1,
+      accounts: 2,
+      budgets: [],
+      own: [[{ window: "minute", tokens: 7, strict: false }], [{ window: "minute", tokens: 5, strict: false }], []]
+    },
+    { name: "two", perAccount: 1, queue: 0, accounts: 1, budgets: [], own: [[], [], []] }
+  ],
+  steps: [
+    plainAsk,
+    { ...plainAsk, tokens: 6, patience: 100_600 },
+    { _tag: "End", nth: 0, tokens: 2 },
+    { _tag: "Pass", seconds: 60 }
+  ]
 }

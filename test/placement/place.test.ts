@@ -8,8 +8,8 @@ import { type AlsoOn, errorOfTries, errorWithoutAccount, shareOfTime } from "../
 import { UpstreamFailure } from "../../src/domain/UpstreamFailure.ts"
 import {
   failedAt,
+  failedLast,
   type FailedTry,
-  hasFailedOn,
   leavingOut,
   mostTries,
   mostTriesOfTarget,
@@ -17,8 +17,7 @@ import {
   place,
   type PlacedTarget,
   type Placement,
-  type PlaceRequest,
-  type Tried
+  type PlaceRequest
 } from "../../src/placement/place.ts"
 
 type Failure = Pick<Classification, "class" | "next" | "retry">
@@ -346,11 +345,12 @@ describe("a target that does not get a request", () => {
     assert.deepStrictEqual(reasons([{ ...one, right: "login_required" }, off[1]!]), [[1], [[0, "login_required"]]])
   })
 
-  it("is the one whose best account has failed for the request", () => {
-    const tried: Tried = { ...failedAt(nothingTried, 0, failing("target")), avoid: new Set(["a"]) }
-    assert.isTrue(hasFailedOn(tried, "a", 0))
-    assert.isFalse(hasFailedOn(tried, "a", 1))
-    assert.isFalse(hasFailedOn(tried, undefined, 0))
+  it("is the one where it failed last, as long as others may serve it", () => {
+    const tried = failedAt(nothingTried, 0, failing("target"))
+    assert.strictEqual(failedLast(tried, [0, 1]), 0)
+    assert.strictEqual(failedLast(tried, [0]), undefined)
+    assert.strictEqual(failedLast(tried, [1, 2]), undefined)
+    assert.strictEqual(failedLast(nothingTried, [0, 1]), undefined)
   })
 })
 

@@ -17,7 +17,7 @@ import { errorTable } from "../../src/domain/GatewayError.ts"
 import { GatewayApi } from "../../src/server/Api.ts"
 import { gateway } from "../../src/server/cli/commands.ts"
 import { adviceTexts, causeNames } from "../../src/web/texts/advice.ts"
-import { en } from "../../src/web/texts/en.ts"
+import { later as en } from "../../src/web/texts/later.ts"
 import { zh } from "../../src/web/texts/zh.ts"
 import { pageText } from "../support/snippets.ts"
 

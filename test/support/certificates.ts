@@ -16,12 +16,37 @@ export interface Authority extends Certificate {
   readonly sign: (...names: ReadonlyArray<string>) => Certificate
 }
 
-const openssl = (folder: string, ...extra: ReadonlyArray<string>): Certificate => {
+const elliptic = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+
+const make = (folder: string, kind: ReadonlyArray<string>, extra: ReadonlyArray<string>): Certificate => {
   const [cert, key] = [path.join(folder, "cert.pem"), path.join(folder, "key.pem")]
-  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-  const made = spawnSync("openssl", ["req", "-x509", ...kind, ...extra, "-keyout", key, "-out", cert])
+  const made = spawnSync("openssl", [
+    "req",
+    "-x509",
+    ...kind,
+    "-nodes",
+    "-days",
+    "2",
+    ...extra,
+    "-keyout",
+    key,
+    "-out",
+    cert
+  ])
   if (made.status !== 0) throw new Error("openssl is not installed, and the tests of TLS make certificates with it")
   return { cert: readFileSync(cert, "utf8"), key: readFileSync(key, "utf8") }
+}
+
+const openssl = (folder: string, ...extra: ReadonlyArray<string>): Certificate => make(folder, elliptic, extra)
+
+/** Makes a certificate of an RSA key, signed by itself. */
+export const rsaCertificate = (): Certificate => {
+  const folder = mkdtempSync(path.join(tmpdir(), "certificates-"))
+  try {
+    return make(folder, ["-newkey", "rsa:2048"], ["-subj", "/CN=client"])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
 const leaf = "basicConstraints=critical,CA:FALSE"

@@ -2,11 +2,11 @@
 import * as fc from "fast-check"
 import type { RawConfig } from "../../src/config/json.ts"
 import type { KeyRecord } from "../../src/config/keyRecords.ts"
-import { windowNames } from "../../src/config/schema.ts"
 import type { KeyLimit, WindowName } from "../../src/config/windowLimit.ts"
 import { tokensAlone } from "../../src/domain/bill.ts"
 import { formatDecimal } from "../../src/domain/decimal.ts"
 import type { Route } from "../../src/domain/routes.ts"
+import { windowNames } from "../../src/domain/windowNames.ts"
 import type { Bound } from "../../src/usage/keyRules.ts"
 
 const other = "upstream-reasoner"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { windowNames } from "../../src/config/schema.ts"
 import { formatTimestamp } from "../../src/domain/time.ts"
+import { windowNames } from "../../src/domain/windowNames.ts"
 import { windowAt } from "../../src/usage/windows.ts"
 
 const time = fc.integer({ min: 0, max: 4_102_444_800_000 })

@@ -125,3 +125,26 @@ it("an account that died is mended after four clicks, with its note and in its p
   await close()
   await site.stop()
 })
+
+it("an account whose token comes from a program says whom it stands for and until when, and gets a new one on a press", async () => {
+  const credential = { from: "command", run: ["/bin/echo", "a-token"], for: 3_600 }
+  const gateway = await startGateway({
+    upstreams: { corp: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { large: "large" } } },
+    accounts: [{ upstream: "corp", credential }]
+  })
+  const viewport = { width: 1440, height: 900 }
+  const { close, page } = await openSignedIn(browser(), gateway.url, "accounts", { viewport })
+  const rows = page.getByRole("table", { name: "Accounts" })
+  await rows.getByText("command · /bin/echo").waitFor()
+  await rows.getByRole("link", { name: /^corp\/command:|^command:/ }).click()
+  const facts = page.getByRole("definition")
+  await facts.getByText("command · /bin/echo").waitFor()
+  assert.strictEqual(await page.getByText("Token ends", { exact: true }).count(), 0)
+  // Its token comes from the source alone.
+  assert.strictEqual(await button(page, "Set token").count(), 0)
+  await button(page, "Renew now").click()
+  await page.getByText(/^corp\/command:\w+ has a new token\.$/).waitFor()
+  await page.getByText("Token ends", { exact: true }).waitFor()
+  await close()
+  await gateway.stop()
+})

@@ -2,6 +2,7 @@
  * Journeys at the console, from end to end, in Chromium.
  */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 import { keyPreview } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -12,6 +13,7 @@ import {
   findings,
   goTo,
   open,
+  openPreferences,
   openSignedIn,
   result,
   signIn,
@@ -57,6 +59,7 @@ describe("journeys at the console", () => {
     assert.strictEqual(kept, `[{},{},""]`)
     const [cookie] = await watched.context.cookies(`${gateway.url}/admin/`)
     assert.isTrue(cookie?.httpOnly)
+    await openPreferences(page)
     await button("Sign out").click()
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
     await watched.context.addCookies([cookie!])
@@ -259,6 +262,7 @@ describe("journeys at the console", () => {
     await button("Test all").click()
     await asked
     const ended = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/admin/accounts/test"))
+    await openPreferences(page)
     await button("Sign out").click()
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
     await ended
@@ -545,10 +549,11 @@ describe("journeys at the console", () => {
 
   it("transfer: a configuration is exported, previewed and imported", async () => {
     await signedIn("transfer")
-    await button("Export").click()
-    await result(page).getByText("The configuration was exported.").waitFor()
-    const exported = await page.getByRole("textbox", { name: "Exported configuration" }).inputValue()
-    assert.deepInclude(JSON.parse(exported), { keys: [businessKey] })
+    const download = page.waitForEvent("download")
+    await button("Download").click()
+    const exported = await download
+    await result(page).getByText(`The configuration was exported as ${exported.suggestedFilename()}.`).waitFor()
+    assert.deepInclude(JSON.parse(readFileSync(await exported.path(), "utf8")), { keys: [businessKey] })
     const field = page.getByRole("textbox", { name: "Configuration to import" })
     await field.fill(`{"runtime":{"account_max_inflight":0}}`)
     await button("Preview import").click()
@@ -564,10 +569,16 @@ describe("journeys at the console", () => {
     await result(page).getByText("1 key and 0 accounts were imported.").waitFor()
     assert.deepInclude(await admin("/admin/config"), { keys: [businessKey, "another-key"] })
 
-    // A replacing import shows what goes, and asks for a typed word.
-    await field.fill(`{"keys":["a-third-key"]}`)
+    // A replacing import of a file shows what goes and what changes, and asks for a typed word.
     await page.getByRole("combobox", { name: "Mode" }).selectOption("Replace")
-    await button("Preview import").click()
+    const file = `{"keys":["a-third-key"],"runtime":{"account_max_inflight":7}}`
+    await page.locator("input[type=file]").setInputFiles({
+      name: "gateway.json",
+      mimeType: "application/json",
+      buffer: Buffer.from(file)
+    })
+    assert.strictEqual(await field.inputValue(), file)
+    await preview.getByRole("listitem").filter({ hasText: /^runtime\.account_max_inflight.*7$/ }).waitFor()
     await button("Replace everything").click()
     const asked = dialog("Replace keys, accounts and settings")
     await asked.getByRole("row", { name: "Keys +1 −2 0 1" }).waitFor()

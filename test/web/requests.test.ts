@@ -2,6 +2,7 @@
  * The list of requests in Chromium: filters, the drawer, keys, rows that hold still, pages.
  */
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
+import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -104,7 +105,7 @@ describe("the list of requests", () => {
     assert.notInclude(await ids(), "searched")
     assert.deepStrictEqual(await findings(page), [])
     await page.keyboard.press("Escape")
-    // The key is a link to its page, and its id is at hand.
+    // The key is a link to its page.
     const key = table().getByRole("link", { name: "Mobile app (production)" }).first()
     assert.strictEqual(await key.getAttribute("title"), keyId)
     assert.strictEqual(await key.getAttribute("href"), `#/keys/${keyId}`)
@@ -126,6 +127,90 @@ describe("the list of requests", () => {
     await button("Apply").click()
     await page.getByText("No request matches. Remove a filter to see more.").waitFor()
     assert.match(page.url(), /from=\d+&to=\d+/)
+  })
+
+  it("has a menu for each request: its id and its curl are copied, it is opened in the playground, and its key filters", async () => {
+    await start("requests", { permissions: ["clipboard-read", "clipboard-write"] })
+    const choose = async (name: string) => {
+      await table().getByRole("button", { name: "Actions searched", exact: true }).click()
+      await page.getByRole("menuitem", { name, exact: true }).click()
+    }
+    const copied = () => page.evaluate<string>("navigator.clipboard.readText()")
+    assert.strictEqual(await table().getByRole("button", { name: /^Copy/ }).count(), 0)
+    await choose("Copy id")
+    await page.getByText("searched was copied.").waitFor()
+    assert.strictEqual(await copied(), "searched")
+    await choose("Copy as curl")
+    await page.getByText("The request as curl was copied.").waitFor()
+    const line = await copied()
+    assert.include(line, `curl ${gateway.url}/v1/chat/completions`)
+    assert.include(line, `-H "Authorization: Bearer $GATEWAY_KEY"`)
+    assert.notInclude(line, "second-key")
+    const sent = execFileSync("sh", ["-c", `curl() { printf '%s\\0' "$@"; }\n${line}`], {
+      encoding: "utf8",
+      env: { GATEWAY_KEY: "second-key" }
+    }).split("\0")
+    assert.include(sent, "Authorization: Bearer second-key")
+    assert.include(sent, "x-request-id: searched")
+    assert.deepStrictEqual(JSON.parse(sent[sent.indexOf("--data-raw") + 1]!), {
+      model: "upstream-reasoner",
+      messages: [{ role: "user", content: "Where is the pelican?" }]
+    })
+    await choose("Only this key")
+    await rows(1)
+    await link("searched").waitFor()
+    await choose("Open in playground")
+    await page.getByRole("heading", { level: 1, name: "Playground" }).waitFor()
+    assert.strictEqual(await page.getByRole("textbox", { name: "Message" }).inputValue(), "Where is the pelican?")
+  })
+
+  it("compares a request with another one: facts, bodies line by line, replies, chosen in the list or by id", async () => {
+    await start("requests?open=missing-1")
+    await drawer().getByRole("link", { name: "Request missing-1" }).waitFor()
+    await table().getByRole("button", { name: "Actions searched", exact: true }).click()
+    await page.getByRole("menuitem", { name: "Compare with missing-1", exact: true }).click()
+    await page.getByRole("heading", { level: 1, name: "Compare two requests" }).waitFor()
+    const facts = page.getByRole("table", { name: "Facts" })
+    const fact = (name: string) =>
+      facts.getByRole("row", { name: new RegExp(`^${name}`) }).getByRole("cell").allTextContents()
+    await facts.getByRole("columnheader", { name: "missing-1" }).waitFor()
+    assert.deepStrictEqual((await fact("Outcome")).map((text) => text.replace(/\s+/g, " ").trim()), [
+      "✕ Failed 400",
+      "✓ OK 200",
+      ""
+    ])
+    assert.deepStrictEqual((await fact("API")).slice(0, 2), ["Chat Completions, whole", "Chat Completions, whole"])
+    const lines = () => page.getByRole("group", { name: "Body", exact: true }).locator("> *").allTextContents()
+    assert.deepStrictEqual(
+      await lines(),
+      [
+        "  {",
+        `-   "model": "no-such-model",`,
+        `+   "model": "upstream-reasoner",`,
+        `    "messages": [`,
+        "      {",
+        `        "role": "user",`,
+        `-       "content": "Hello"`,
+        `+       "content": "Where is the pelican?"`,
+        "      }",
+        "    ]",
+        "  }"
+      ].map((line) => line.replace(/^-/, "−"))
+    )
+    await page.getByRole("group", { name: "Reply" }).locator("ins").waitFor()
+    assert.deepStrictEqual(await findings(page), [])
+    await button("Swap").click()
+    await page.waitForURL(/requests\/searched|with=/)
+    await facts.getByRole("columnheader").nth(1).getByText("searched").waitFor()
+    await page.getByRole("link", { name: "Request searched" }).click()
+    // What went well is one line.
+    const happened = page.getByRole("region", { name: "What happened" })
+    await happened.getByText(/^Answered in .* by ada@example\.com\. Status 200$/).waitFor()
+    assert.isBelow((await happened.boundingBox())!.height, 30)
+    await button("Compare with…").click()
+    await page.getByRole("dialog").getByRole("textbox", { name: "Request id" }).fill("early-1")
+    await page.getByRole("dialog").getByRole("button", { name: "Compare", exact: true }).click()
+    await facts.getByRole("columnheader", { name: "early-1" }).waitFor()
   })
 
   it("is walked through by J and K; Enter opens the drawer, and then the page", async () => {
@@ -252,7 +337,7 @@ describe("the list of requests", () => {
     assert.deepStrictEqual(durations, durations.toSorted((a, b) => a - b))
     assert.deepStrictEqual(
       await table().getByRole("columnheader").allTextContents(),
-      ["Time", "Outcome", "Model", "Key", "Answered by", "First", "Duration↑", "In", "Out"]
+      ["Time", "Outcome", "Model", "Key", "Answered by", "First", "Duration↑", "In", "Out", "Actions"]
     )
     await button("Columns").click()
     await page.getByRole("menuitemcheckbox", { name: "Attempts" }).click()
@@ -263,9 +348,9 @@ describe("the list of requests", () => {
     await table().locator("th[aria-sort=descending]").waitFor()
     const first = table().locator("tbody tr").first().getByRole("cell").first()
     assert.strictEqual(await first.locator(".sr-only").textContent(), "OK")
-    assert.strictEqual(await first.locator(".badge").evaluate((badge) => badge.firstElementChild?.textContent), "✓")
+    assert.strictEqual(await first.locator(".badge").evaluate((badge) => badge.firstElementChild?.tagName), "svg")
 
-    const bars = page.getByRole("img", { name: /^\d+ requests from .*, 3 of them failed$/ })
+    const bars = page.getByRole("img", { name: /^\d+ requests from .*, 3 of them failed, at most \d+ in one bar/ })
     const { height, width, x, y } = (await bars.boundingBox())!
     await page.mouse.move(x + 1, y + height / 2)
     await page.mouse.down()

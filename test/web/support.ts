@@ -63,6 +63,12 @@ export const signIn = async (page: Page, key: string = adminKey): Promise<void> 
   await page.getByRole("status", { name: "Connection" }).waitFor()
 }
 
+/** Shows the preferences and the way out, which are behind who is signed in. */
+export const openPreferences = async (page: Page): Promise<void> => {
+  const person = page.locator(".person > button")
+  if (await person.getAttribute("aria-expanded") === "false") await person.click()
+}
+
 /** Opens the console at a route, signed in. */
 export const openSignedIn = async (
   browser: Browser,

@@ -42,7 +42,7 @@ const boxes = `(() => {
     return { width: right - left, height: bottom - top }
   }
   return [...document.querySelectorAll(kinds)]
-    .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.matches(".sr-only, .skip, .minute, .bin"))
+    .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.matches(".sr-only, .skip, .minute, .bin, .track > .span"))
     .filter((each) => !(each.tagName === "INPUT" && each.closest("label") !== null) && !isInText(each))
     .map((each) => ({
       ...boxOf(each),

@@ -35,6 +35,11 @@ export interface Planned {
   readonly refusals: ReadonlyArray<number>
   /** How long it waits for the slot of the request before, which ends so much later. */
   readonly wait?: number
+  /** What is asked, in place of the request's id, and the words of a streamed reply, which come at equal distances; two by default. */
+  readonly question?: string
+  readonly words?: ReadonlyArray<string>
+  /** Further headers, such as those of agents. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** A try at an upstream. */
@@ -97,8 +102,21 @@ const idOf = ({ body }: SeenRequest): string =>
 /** A connection that the server closes while it is idle would be a try that no server sees. */
 const unshared = { connection: "close" }
 
+const wordsOf = ({ words = ["one", " two"] }: Planned): ReadonlyArray<string> => words
+
+/** The words of a reply that have arrived. */
+const arrived = (text: string): string =>
+  [...text.matchAll(/"content":"([^"]*)"/g)].map(([, content]) => content).join("")
+
 /** A gate that a part of a reply waits for. */
 const makeGate = () => Promise.withResolvers<void>()
+
+/** A request that has begun. */
+interface Begun {
+  readonly answerFirst: () => Promise<void>
+  readonly finish: (meanwhile?: () => Promise<unknown>) => Promise<Done>
+  readonly leave: () => void
+}
 
 /** Plays a plan. `gateway` is the one that runs. */
 export const makeTraffic = (
@@ -112,8 +130,8 @@ export const makeTraffic = (
 ) => {
   const running = new Map<string, {
     readonly planned: Planned
-    readonly first: ReturnType<typeof makeGate>
-    readonly last: ReturnType<typeof makeGate>
+    /** One for each word of the reply. */
+    readonly gates: ReadonlyArray<ReturnType<typeof makeGate>>
     readonly tries: Array<Try>
   }>()
 
@@ -121,7 +139,7 @@ export const makeTraffic = (
   const refused = new Set<string | undefined>()
 
   const answer = (upstream: string) => (request: SeenRequest): Answer => {
-    const { first, last, planned, tries } = running.get(idOf(request))!
+    const { gates, planned, tries } = running.get(idOf(request))!
     const { cached, completion, end, prompt, refusals } = planned
     const refusal = end === "broken" ? 500 : end === "refused" ? 400 : refusals[tries.length]
     tries.push({ upstream, failed: refusal !== undefined })
@@ -146,18 +164,22 @@ export const makeTraffic = (
       return {
         headers: { "content-type": "application/json", ...unshared },
         pieces: [
-          first.promise,
+          gates[0]!.promise,
           JSON.stringify({ id: "chatcmpl-1", object: "chat.completion", created: 1, model: "m", choices, usage })
         ]
       }
     }
+    const counted = { ...chunk({}), choices: [], usage }
     return {
       headers: unshared,
       pieces: [
-        first.promise,
-        frames(chunk({ role: "assistant", content: "one" }), { ...chunk({}), choices: [], usage }),
-        last.promise,
-        frames(chunk({ content: " two" }), chunk({}, "stop"), { ...chunk({}), choices: [], usage }, "[DONE]")
+        ...wordsOf(planned).flatMap((content, index) => [
+          gates[index]!.promise,
+          index === 0
+            ? frames(chunk({ role: "assistant", content }), counted)
+            : frames(chunk({ content }))
+        ]),
+        frames(chunk({}, "stop"), counted, "[DONE]")
       ]
     }
   }
@@ -181,72 +203,94 @@ export const makeTraffic = (
   const isSent = (id: string) =>
     untilValue(`${id} is sent`, () => running.get(id)!.tries.some(({ failed }) => !failed), (sent) => sent)
 
-  /** Begins a request. The returned function takes it to its end, with `meanwhile` before its last event. */
+  /**
+   * Begins a request. The returned functions take it to its first event, and from there to its end, with `meanwhile` before its last event.
+   */
   const begin = async (planned: Planned, comes: "first" | "behind" | "to its upstream" = "first") => {
     const id = `asked-${++count}`
-    const [first, last] = [makeGate(), makeGate()]
+    const words = wordsOf(planned)
+    const gates = words.map(makeGate)
     const tries: Array<Try> = []
-    running.set(id, { planned, first, last, tries })
+    const question = planned.question ?? id
+    running.set(question, { planned, gates, tries })
     const at = clock.currentTimeMillisUnsafe()
     const caller = new AbortController()
     const reply = fetch(`${gateway().url}/v1/chat/completions`, {
       method: "POST",
-      headers: { authorization: `Bearer ${planned.key}`, "x-request-id": id },
+      headers: { authorization: `Bearer ${planned.key}`, "x-request-id": id, ...planned.headers },
       body: JSON.stringify({
         model: planned.model,
         stream: planned.end !== "whole",
-        messages: [{ role: "user", content: id }]
+        messages: [{ role: "user", content: question }]
       }),
       signal: caller.signal
     })
     if (comes === "behind") await until(id, "waits", ({ state }) => state === "queued")
-    if (comes === "to its upstream") await isSent(id)
-    return async (meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<Done> => {
-      const isServed = planned.end !== "broken" && planned.end !== "refused"
-      const queued = clock.currentTimeMillisUnsafe() - at
-      if (isServed) {
-        await isSent(id)
-        clock.move(planned.first)
-        first.resolve()
+    if (comes === "to its upstream") await isSent(question)
+    const isServed = planned.end !== "broken" && planned.end !== "refused"
+    let queued = 0
+    let text = ""
+    let read: ReadableStreamDefaultReader<Uint8Array>
+    /** Reads the reply until so many words are here. One that waits gets comments in the meantime. */
+    const readUntil = async (many: number) => {
+      const wanted = words.slice(0, many).join("")
+      while (!arrived(text).startsWith(wanted)) {
+        const { done, value } = await read.read()
+        assert.isFalse(done, text)
+        text += new TextDecoder().decode(value)
       }
-      const response = await reply
-      const read = response.body!.getReader()
+    }
+    const answerFirst = async (): Promise<void> => {
+      queued = clock.currentTimeMillisUnsafe() - at
+      if (isServed) {
+        await isSent(question)
+        clock.move(planned.first)
+        gates[0]!.resolve()
+      }
+      read = (await reply).body!.getReader()
+      if (!isServed || planned.end === "whole") return
+      await readUntil(1)
+      await until(id, "has begun its reply", ({ first_event_ms }) => first_event_ms !== null)
+    }
+    const finish = async (meanwhile: () => Promise<unknown> = () => Promise.resolve()): Promise<Done> => {
       if (isServed && planned.end !== "whole") {
-        let text = ""
-        // One that waits gets comments in the meantime.
-        while (!text.includes("one")) {
-          const { done, value } = await read.read()
-          assert.isFalse(done, text)
-          text += new TextDecoder().decode(value)
+        for (const [index] of words.entries()) {
+          if (index === 0) continue
+          clock.move(planned.rest / (words.length - 1))
+          if (index === words.length - 1) await meanwhile()
+          if (planned.end === "left") break
+          gates[index]!.resolve()
+          await readUntil(index + 1)
         }
-        await until(id, "has begun its reply", ({ first_event_ms }) => first_event_ms !== null)
-        clock.move(planned.rest)
-        await meanwhile()
       }
       if (planned.end === "left") caller.abort()
-      else {
-        last.resolve()
-        while (!(await read.read()).done);
-      }
+      else while (!(await read.read()).done);
       await until(id, "has ended", ({ outcome }) => outcome !== "open")
-      last.resolve()
-      running.delete(id)
+      for (const gate of gates) gate.resolve()
+      running.delete(question)
       return { ...planned, id, at, queued, tries, duration: clock.currentTimeMillisUnsafe() - at }
     }
+    const leave = () => caller.abort()
+    return { answerFirst, finish, leave }
+  }
+
+  const whole = async ({ answerFirst, finish }: Begun, meanwhile?: () => Promise<unknown>): Promise<Done> => {
+    await answerFirst()
+    return finish(meanwhile)
   }
 
   return {
     /** Plays requests one after the other. Those that wait begin while the one before them runs. */
     play: async (plan: ReadonlyArray<Planned>): Promise<ReadonlyArray<Done>> => {
       const done: Array<Done> = []
-      let next: Awaited<ReturnType<typeof begin>> | undefined
+      let next: Begun | undefined
       for (const [place, planned] of plan.entries()) {
         if (next === undefined) clock.move(planned.pause)
-        const finish = next ?? await begin(planned)
+        const begun = next ?? await begin(planned)
         next = undefined
         const behind = plan[place + 1]
         done.push(
-          await finish(async () => {
+          await whole(begun, async () => {
             if (behind?.wait === undefined) return
             next = await begin(behind, "behind")
             clock.move(behind.wait)
@@ -255,14 +299,20 @@ export const makeTraffic = (
       }
       return done
     },
+    /** Begins a request, and takes it to its first event. With the returned function its caller leaves. */
+    run: async (planned: Planned): Promise<() => void> => {
+      const { answerFirst, leave } = await begin(planned)
+      await answerFirst()
+      return leave
+    },
     /** Begins requests, which stay at their upstreams; those with a `wait` stay in the queue. The returned function takes all to their end. */
     hold: async (plan: ReadonlyArray<Planned>): Promise<() => Promise<void>> => {
-      const held: Array<Awaited<ReturnType<typeof begin>>> = []
+      const held: Array<Begun> = []
       for (const planned of plan) {
         held.push(await begin(planned, planned.wait === undefined ? "to its upstream" : "behind"))
       }
       return async () => {
-        for (const finish of held) await finish()
+        for (const begun of held) await whole(begun)
       }
     }
   }

@@ -161,11 +161,15 @@ export const accountReport = (
   return { ...seen, verdict: health, state, first, longest: retry === undefined ? longest : longestStated, retry }
 }
 
-/** A model that may serve a request: its id and name, and until when its server takes no request for it, in Unix milliseconds of the store. */
+/**
+ * A model that may serve a request: its id and name, and until when its server takes no request for it, in Unix milliseconds of the store.
+ * `isFailed`: the accounts that the request avoids do not serve it.
+ */
 export interface NeededModel {
   readonly id: string
   readonly name: string
   readonly until: number
+  readonly isFailed: boolean
 }
 
 /**
@@ -178,7 +182,9 @@ export const needsWords = (
   isBackground: boolean
 ): string => {
   if (models.length === 0 && share === undefined) return ""
-  const named = models.map(({ id, name, until }) => `${[id, name].map(encodeURIComponent).join(",")},${until}`)
+  const named = models.map(({ id, isFailed, name, until }) =>
+    `${[id, name].map(encodeURIComponent).join(",")},${until},${isFailed ? 1 : 0}`
+  )
   const { strict } = share ?? {}
   const shares = share && [shareFields(share), ...(strict === undefined ? [] : [shareFields(strict)])]
   return ` ${named.join(";") || "-"} ${shares?.join(";") ?? "-"} ${isBackground ? 1 : 0}`

@@ -21,10 +21,12 @@ import { anonymousKey } from "../../config/sharedAccounts.ts"
 import { SharedRevision } from "../../config/sharedConfig.ts"
 import { unknownRetryAfter } from "../../domain/classifyUpstreamFailure.ts"
 import { GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import { keyDigest } from "../../domain/identity.ts"
 import { isOfMaker } from "../../domain/makers.ts"
 import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
 import { monotonicMillis } from "../../domain/time.ts"
+import { isFailedTarget } from "../../placement/needs.ts"
 import { never } from "../../placement/poolQueue.ts"
 import type { Upstreams } from "../../upstream/Upstreams.ts"
 import { isFault, logReturn, logSuspension, publishBack, verdictOn } from "../accountHealth.ts"
@@ -269,7 +271,11 @@ const makeSharedCore = Effect.fnUntraced(function*(
       const needsAt = (pool: string): string => {
         const models = (options.targets ?? []).filter(({ upstream }) => upstream === pool).map((target) => {
           const wait = modelLimits.waitFor(target)
-          return { ...quotas.asked(pool, target.model), until: wait === 0 ? 0 : Math.ceil(storeNow() + wait) }
+          return {
+            ...quotas.asked(pool, target.model),
+            until: wait === 0 ? 0 : Math.ceil(storeNow() + wait),
+            isFailed: isFailedTarget(options, target)
+          }
         })
         return needsWords(models, budget?.sharesOf(pool, storeNow()), isBackground)
       }
@@ -324,7 +330,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
   let digests: { readonly keys: ReadonlyArray<string>; readonly owners: ReadonlySet<string> } | undefined
   const isConfiguredKey = (owner: string): boolean => {
     const { keys } = config.now()
-    if (digests?.keys !== keys) digests = { keys, owners: new Set(keys.map((key) => hash("sha256", key))) }
+    if (digests?.keys !== keys) {
+      digests = {
+        keys,
+        owners: new Set(keys.map((key) => keyDigest(key, (text) => hash("sha256", text))))
+      }
+    }
     return digests.owners.has(owner)
   }
 

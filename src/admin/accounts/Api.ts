@@ -283,6 +283,14 @@ export const AccountTestResult = Schema.Struct({
   thinking: Schema.optionalKey(Schema.String)
 }).annotate({ identifier: "AccountTestResult" })
 
+/** The result of a renewal, and the account as the list shows it. */
+const RenewAccountReply = Schema.Struct({
+  success: Schema.Boolean,
+  /** The source and its step, if it failed. */
+  message: Schema.String,
+  account: AccountItem
+})
+
 const TestAllRequest = Schema.Struct({ model: optional(Schema.String) }).annotate({
   identifier: "TestAllRequest"
 })
@@ -405,6 +413,15 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     params: { identifier: Schema.NonEmptyString },
     success: AccountsReply
   }).annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
+  HttpApiEndpoint.post("renew", "/admin/accounts/:identifier/renew", {
+    params: { identifier: Schema.NonEmptyString },
+    success: RenewAccountReply
+  }).annotateMerge(documented({
+    summary: "Renew the token of an account's credential now",
+    description:
+      "Asks its source for a newer token. While that fails, the old one serves until its end. An account with a token or a login has nothing to renew: 409.",
+    errors: [...finding, "conflict"]
+  })),
   HttpApiEndpoint.post("test", "/admin/accounts/test", { payload: TestAccountRequest, success: AccountTestResult })
     .annotateMerge(documented({
       summary: "Test an account",

@@ -34,7 +34,10 @@ const perMillion = (unit: string) =>
 const TargetPrice = Schema.Struct({
   target: Schema.String.annotate({ description: "`upstream/model`." }),
   entry: Schema.NullOr(Schema.String).annotate({
-    description: "Name of the entry in `prices` that gave it; `null` without a price."
+    description: "Name of the entry in `prices` that gave it, or `list price of` its day; `null` without a price."
+  }),
+  listed: Schema.NullOr(Schema.String).annotate({
+    description: "The day of the vendors' list that has the price; `null` for an entry of `prices`."
   }),
   from: Schema.NullOr(Schema.String).annotate({
     description: "When the price has begun; `null` without a beginning."

@@ -100,7 +100,7 @@ export const AdminModelsHandlers = adminHandlers(AdminModelsGroup, function*() {
         hidden: route.hidden === true,
         targets: route.targets.map(targetName),
         prices: route.targets.map((target) => {
-          const { from, price: entry, target: name, units } = priced(target, id)
+          const { from, listed, price: entry, target: name, units } = priced(target, id)
           const amount = (unit: string) => {
             const value = units?.get(unit)
             return value === undefined ? null : formatDecimal(value)
@@ -109,6 +109,7 @@ export const AdminModelsHandlers = adminHandlers(AdminModelsGroup, function*() {
             target: name,
             entry,
             from,
+            listed,
             input: amount("input"),
             cached_input: amount("cached_input"),
             output: amount("output"),

@@ -60,7 +60,10 @@ const PricedTarget = Schema.Struct({
   server_model: Schema.String.annotate({ description: "The server's own name." }),
   name: Schema.String.annotate({ description: "The gateway's name: that of a route, or the model's id." }),
   price: Schema.NullOr(Schema.String).annotate({
-    description: "Name of the entry in `prices` that counts; `null` without one."
+    description: "Name of the entry in `prices` that counts, or `list price of` its day; `null` without one."
+  }),
+  listed: Schema.NullOr(Schema.String).annotate({
+    description: "The day of the vendors' list that has the price; `null` for an entry of `prices`."
   }),
   from: Schema.NullOr(Schema.String).annotate({
     description: "When the price has begun; `null` without an entry, and for a price without a beginning."
@@ -99,7 +102,8 @@ export class AdminPricesGroup extends HttpApiGroup.make("admin-prices").add(
   HttpApiEndpoint.put("set", "/admin/prices", { ...revised, payload: PricesRequest, success: PricesSaved })
     .annotateMerge(documented({
       summary: "Replace the prices",
-      description: "They count for requests that end from now on. A 400 lists all `faults`.",
+      description:
+        "They count for requests that end from now on. `prices.list` stays as it is. A 400 lists all `faults`.",
       errors: changing,
       example: {
         prices: {

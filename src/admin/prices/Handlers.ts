@@ -22,7 +22,11 @@ type PricesReply = ReplyBody<typeof endpoints.get>
 
 /** The prices as the file has them. The configuration in effect has valid ones alone. */
 const writtenPrices = (raw: RawConfig): PricesReply["prices"] =>
-  isJsonObject(raw["prices"]) ? raw["prices"] as PricesReply["prices"] : {}
+  Object.fromEntries(
+    Object.entries(isJsonObject(raw["prices"]) ? raw["prices"] : {}).filter(([, entry]) =>
+      isJsonObject(entry) || Array.isArray(entry)
+    )
+  ) as PricesReply["prices"]
 
 export const AdminPricesHandlers = adminHandlers(AdminPricesGroup, function*() {
   const store = yield* ConfigStore

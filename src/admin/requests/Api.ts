@@ -156,6 +156,8 @@ const RequestBill = Schema.Struct({
   /** Whose figure counts: that of the configured prices, or the server's own. */
   source: Schema.Literals(["prices", "server"]),
   by_prices: Schema.NullOr(Schema.String),
+  /** The day of the vendors' list that has the prices; `null` for an entry of `prices`. */
+  listed: Schema.NullOr(Schema.String),
   by_server: Schema.NullOr(Schema.String),
   /** The bill by prices: the sum of all lines, rounded to 9 decimals, is `by_prices`. */
   lines: Schema.Array(Schema.Struct({

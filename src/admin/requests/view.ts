@@ -57,6 +57,7 @@ const viewBill = ({ billed }: RequestFacts): typeof RequestDetail.Type["bill"] =
   return {
     cost: decimalOf(cost),
     source,
+    listed: price?.listed ?? null,
     by_prices: decimalOf(price && costOf(price, usage)),
     by_server: decimalOf(usage.details?.serverCost),
     lines: price === undefined ? [] : linesOf(price, usage),

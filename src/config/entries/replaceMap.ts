@@ -8,7 +8,7 @@ import type { ConfigStore, UpdateOptions } from "../ConfigStore.ts"
 import { isJsonObject } from "../json.ts"
 import { setField } from "../rawConfig.ts"
 
-/** Replaces a map of the configuration. An empty one leaves the file; an absent one is refused. */
+/** Replaces a map of the configuration. Settings beside its entries stay. An empty one leaves the file; an absent one is refused. */
 export const replaceMap = Effect.fnUntraced(function*(
   store: ConfigStore["Service"],
   name: "prices" | "routes",
@@ -16,6 +16,12 @@ export const replaceMap = Effect.fnUntraced(function*(
   options: UpdateOptions | undefined
 ) {
   if (map === undefined) return yield* invalidRequest(`${name} is required`, name)
-  const value = isJsonObject(map) && Object.keys(map).length === 0 ? undefined : map
-  return yield* store.update((raw) => Effect.succeed(setField(raw, [name], value)), options)
+  return yield* store.update((raw) => {
+    const settings = Object.entries(isJsonObject(raw[name]) ? raw[name] : {}).filter(([, value]) =>
+      typeof value === "boolean"
+    )
+    const value = isJsonObject(map) ? { ...Object.fromEntries(settings), ...map } : map
+    const isEmpty = isJsonObject(value) && Object.keys(value).length === 0
+    return Effect.succeed(setField(raw, [name], isEmpty ? undefined : value))
+  }, options)
 })

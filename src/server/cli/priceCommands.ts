@@ -104,12 +104,12 @@ const pricesCheckCommand = Command.make(
     const now = yield* Clock.currentTimeMillis
     const targets = pricedTargets(raw, config, now)
       .filter(({ upstream }) => config.upstreams.get(upstream)?.driver !== answerer)
-    const gaps = targets.filter(({ missing }) => missing.length > 0)
-    for (const { missing, name, price, target } of gaps) {
+    const gaps = targets.filter(({ listed, missing }) => listed === null && missing.length > 0)
+    for (const { listed, missing, name, price, target } of targets) {
       const asked = name === target || target.endsWith(`/${name}`) ? target : `${name}, ${target}`
-      yield* Console.log(
-        inLine(price === null ? `${asked}: no price` : `${asked}: ${price} lacks ${missing.join(", ")}`)
-      )
+      if (listed === null && missing.length === 0) continue
+      const lacks = missing.length === 0 ? "" : ` lacks ${missing.join(", ")}`
+      yield* Console.log(inLine(`${asked}: ${price === null ? "no price" : `${price}${lacks}`}`))
     }
     for (const each of targets) {
       const beaten = beatenPrice(config, each, now)
@@ -130,7 +130,7 @@ const pricesCheckCommand = Command.make(
 ).pipe(
   Command.provide(Environment.layer),
   Command.withDescription(
-    "Print the targets that lack prices, and those with a price of another name; exits 1 if one lacks prices"
+    "Print the targets that lack prices, and those with a list price or a price of another name; exits 1 if one lacks prices"
   )
 )
 

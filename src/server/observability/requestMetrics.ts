@@ -90,50 +90,48 @@ const makeSeries = (
   outputTokens: tokenUsage(model, "output", operation, upstream)
 })
 
-type SeriesOf = (
-  style: string,
-  model: string,
-  operation: Operation,
-  status: string,
-  upstream: string | undefined
-) => Series
-
-/** Caches the metrics by labels; bounded by the label values. */
-const keptSeries = (): SeriesOf => {
-  const made = new Map<string, Series>()
-  return (style, model, operation, status, upstream = "") => {
-    const key = style + "\u0000" + model + "\u0000" + operation + "\u0000" + status + "\u0000" + upstream
-    let series = made.get(key)
-    if (series === undefined) {
-      series = makeSeries(style, model, operation, status, upstream)
-      made.set(key, series)
+/** Makes metrics once for their labels, as a metric takes long to write its key in the registry; bounded by the label values. */
+const kept = <Labels extends ReadonlyArray<string>, A>(make: (...labels: Labels) => A) => {
+  const made = new Map<string, A>()
+  return (...labels: Labels): A => {
+    const key = labels.join("\u0000")
+    let metric = made.get(key)
+    if (metric === undefined) {
+      metric = make(...labels)
+      made.set(key, metric)
     }
-    return series
+    return metric
   }
 }
 
-const streamErrors = (style: string, code: string, upstream: string) =>
+const seriesOf = kept(makeSeries)
+
+const streamErrors = kept((style: string, code: string, upstream: string) =>
   total("gateway_errors_total", "Errors sent to clients, within streams too, by code", {
     style,
     code,
     ...of(upstream)
   })
+)
 
-const costs = (model: string, upstream: string) =>
+const costs = kept((model: string, upstream: string) =>
   total("gateway_cost_total", "Cost of requests in the configured currency", { model, upstream })
+)
 
-const cacheTokens = (kind: string, upstream: string, model: string) =>
+const cacheTokens = kept((kind: string, upstream: string, model: string) =>
   total("gateway_prompt_cache_tokens_total", "Tokens of prompts by what the caches of servers had of them", {
     kind,
     upstream,
     model
   })
+)
 
-const cacheMisses = (reason: string, upstream: string) =>
+const cacheMisses = kept((reason: string, upstream: string) =>
   total("gateway_prompt_cache_misses_total", "Turns that were no hit in the cache of their server, by reason", {
     reason,
     upstream
   })
+)
 
 const countCache = (
   { model = "none", target }: RequestStats,
@@ -149,8 +147,9 @@ const countCache = (
   if (reason !== undefined) cacheMisses(reason, upstream).updateUnsafe(1, context)
 }
 
-const ofApp = (app: App) =>
+const ofApp = kept((app: App) =>
   total("gateway_app_requests_total", "Requests to models by the program that called", { app })
+)
 
 /** Amounts by the unit that has no price. Tools and tiers, which servers name, count together. */
 type UnpricedAmounts = Map<string, number>
@@ -165,7 +164,7 @@ const queueWait = Metric.histogram("gateway_queue_wait_seconds", {
   boundaries: seconds
 })
 
-const attempts = (upstream: string) => total("gateway_attempts_total", "Attempts at the upstream", of(upstream))
+const attempts = kept((upstream: string) => total("gateway_attempts_total", "Attempts at the upstream", of(upstream)))
 
 const counters = {
   attempts: attempts(""),
@@ -194,7 +193,6 @@ const mostUnits = 16
 const countRequest = (
   stats: RequestStats,
   now: number,
-  seriesOf: SeriesOf,
   unpriced: UnpricedAmounts,
   notices: Notices,
   context: Context.Context<never>
@@ -203,7 +201,7 @@ const countRequest = (
   const { target } = stats
   const made = stats.attempts - (stats.rehearsed ?? 0)
   const tries = target === undefined ? [] : (stats.tries ?? []).filter(({ isRehearsed }) => !isRehearsed)
-  const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats), target?.upstream)
+  const series = seriesOf(style, stats.model ?? "none", operationOf(stats), statusOf(stats), target?.upstream ?? "")
   series.requests.updateUnsafe(1, context)
   // Health checks, lists and the admin API use no model.
   if (stats.requestedModel !== undefined) series.duration.updateUnsafe((now - stats.startedAt) / 1000, context)
@@ -264,11 +262,10 @@ export class RequestMetrics extends Context.Service<RequestMetrics, {
     Effect.gen(function*() {
       const clock = yield* Clock.Clock
       const context = Context.make(Metric.MetricRegistry, yield* Metric.MetricRegistry)
-      const seriesOf = keptSeries()
       const unpriced: UnpricedAmounts = new Map()
       const notices = yield* CurrentNotices
       return RequestMetrics.of({
-        count: (stats) => countRequest(stats, monotonicMillis(clock), seriesOf, unpriced, notices, context),
+        count: (stats) => countRequest(stats, monotonicMillis(clock), unpriced, notices, context),
         unpriced
       })
     })

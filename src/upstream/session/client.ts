@@ -116,7 +116,8 @@ export const makeSessionClient = (
       ...(body === undefined ? {} : { "content-type": "application/json" })
     },
     body,
-    connection: undefined
+    connection: undefined,
+    sign: undefined
   })
 
   /** A whole call. The body is read to its end, which keeps the connection usable. */

@@ -1,5 +1,5 @@
 /**
- * Spans of exchanges, and the trace context in their requests if the configuration allows it.
+ * Spans of exchanges, the trace context in their requests if the configuration allows it, and their signatures.
  *
  * A span has the method, the server, the path and the status; it has no query, header or body.
  */
@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import type { Exchange, ExchangeOptions, Exchanges } from "../Exchange.ts"
-import type { ExchangeRequest } from "../ExchangeRequest.ts"
+import type { ExchangeRequest, Sign } from "../ExchangeRequest.ts"
 
 /** The innermost span that takes part in a trace; spans without propagation are skipped. */
 const propagated = (span: Tracer.AnySpan | undefined): Tracer.AnySpan | undefined => {
@@ -46,14 +46,29 @@ const spanned = (start: Start, request: ExchangeRequest, options: ExchangeOption
     )
   )
 
-/** Starts exchanges with spans if tracing is enabled, and with the trace context if `propagate` returns true. */
+/** Starts an exchange with the signature of what leaves. */
+const signed = (
+  begin: Exchanges["Service"]["start"],
+  request: ExchangeRequest,
+  sign: Sign,
+  options: ExchangeOptions
+) =>
+  Effect.flatMap(
+    sign(request),
+    (signature) => begin({ ...request, headers: { ...request.headers, ...signature }, sign: undefined }, options)
+  )
+
+/**
+ * Starts exchanges with spans if tracing is enabled, with the trace context if `propagate` returns true, and with the signature of what leaves.
+ */
 export const traced = (propagate: () => boolean, start: Start): Exchanges["Service"]["start"] => (request, options) =>
   Effect.withFiber((fiber) => {
     const parent = propagate() ? propagated(Context.getOrUndefined(fiber.context, Tracer.ParentSpan)) : undefined
-    const sent = parent === undefined
+    const whole = parent === undefined
       ? request
       : { ...request, headers: { ...request.headers, traceparent: traceparent(parent) } }
+    if (whole.sign !== undefined) return signed(traced(() => false, start), whole, whole.sign, options)
     return fiber.getRef(References.TracerEnabled)
-      ? spanned(start, sent, options)
-      : Effect.succeed(start(sent, options))
+      ? spanned(start, whole, options)
+      : Effect.succeed(start(whole, options))
   })

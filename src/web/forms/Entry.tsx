@@ -8,9 +8,9 @@ import { Dialog } from "../parts/Dialog.tsx"
 import { Check } from "../parts/Form.tsx"
 import { number } from "../parts/format.ts"
 import { Loaded } from "../parts/Loaded.tsx"
-import { useTexts } from "../state/preferences.ts"
 import { readOf } from "../state/reads.ts"
 import { useValue } from "../state/registry.ts"
+import { useTexts } from "../state/texts.ts"
 import { described, FieldInput, severalLines, useRange, useRefusal, useWords } from "./FieldInput.tsx"
 import {
   changesOf,

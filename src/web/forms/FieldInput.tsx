@@ -3,7 +3,7 @@
  */
 import type { JSX } from "preact"
 import { bytes, number } from "../parts/format.ts"
-import { useTexts } from "../state/preferences.ts"
+import { useTexts } from "../state/texts.ts"
 import { faultOf, type FormField, isSize, type Json, textOf } from "./fields.ts"
 
 /** A value in words. */

@@ -7,9 +7,9 @@ import { Loaded } from "../parts/Loaded.tsx"
 import { Row, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
 import type { Reply } from "../state/client.ts"
-import { useTexts } from "../state/preferences.ts"
 import { readOf } from "../state/reads.ts"
 import { choose, useQuery } from "../state/route.ts"
+import { useTexts } from "../state/texts.ts"
 
 type Change = Reply<"admin-changes", "list">["changes"][number]
 

@@ -6,9 +6,11 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { Dialog } from "../parts/Dialog.tsx"
 import { Failure, Field, Form } from "../parts/Form.tsx"
 import { leaveStart } from "../parts/Heading.tsx"
+import { Mark } from "../parts/Icon.tsx"
 import { Preferences } from "../parts/Preferences.tsx"
-import { useTexts } from "../state/preferences.ts"
+import { base } from "../state/client.ts"
 import { signIn } from "../state/session.ts"
+import { useTexts } from "../state/texts.ts"
 
 /** The field of the key and the button below it. `children` stand above; `class` is the form's. */
 const KeyForm = ({ children, class: kind = "" }: {
@@ -18,6 +20,7 @@ const KeyForm = ({ children, class: kind = "" }: {
   const t = useTexts()
   const field = useRef<HTMLInputElement>(null)
   const [failure, setFailure] = useState<string>()
+  const [isShown, setShown] = useState(false)
   useEffect(() => field.current?.focus(), [])
   const submit = async () => {
     setFailure(undefined)
@@ -31,16 +34,20 @@ const KeyForm = ({ children, class: kind = "" }: {
         <>
           {children(failure !== undefined)}
           {!globalThis.isSecureContext && <p class="notice warn">{t.signIn.inMemory}</p>}
-          <Field label={t.signIn.key}>
-            <input
-              ref={field}
-              type="password"
-              autocomplete="current-password"
-              required
-              aria-invalid={failure !== undefined}
-              aria-describedby="sign-in-hint"
-            />
-          </Field>
+          <div class="with-button">
+            <Field label={t.signIn.key}>
+              <input
+                ref={field}
+                type={isShown ? "text" : "password"}
+                autocomplete="current-password"
+                spellcheck={false}
+                required
+                aria-invalid={failure !== undefined}
+                aria-describedby="sign-in-hint"
+              />
+            </Field>
+            <button type="button" aria-pressed={isShown} onClick={() => setShown(!isShown)}>{t.signIn.show}</button>
+          </div>
           <p class="hint" id="sign-in-hint">{t.signIn.hint}</p>
           <Failure text={failure} />
           <button type="submit" class="primary" disabled={busy}>{t.signIn.submit}</button>
@@ -63,8 +70,12 @@ export const SignIn = () => {
         <KeyForm class="card">
           {() => (
             <>
-              <p class="brand">{t.common.product}</p>
+              <p class="brand">
+                <Mark />
+                {t.common.product}
+              </p>
               <h1>{t.signIn.title}</h1>
+              <p class="hint">{t.signIn.at(new URL(base).host)}</p>
             </>
           )}
         </KeyForm>

@@ -26,9 +26,9 @@ import { call, report } from "../state/actions.ts"
 import type { Reply } from "../state/client.ts"
 import { causeText } from "../state/failure.ts"
 import { saveEntry } from "../state/mapEntry.ts"
-import { useTexts } from "../state/preferences.ts"
 import { readOf, reload } from "../state/reads.ts"
 import { useValue } from "../state/registry.ts"
+import { useTexts } from "../state/texts.ts"
 
 type Page = Reply<"admin-webhooks", "get">
 type Webhook = Page["webhooks"][number]

@@ -2,7 +2,7 @@
  * Copying texts, such as ids.
  */
 import { copyText } from "../state/actions.ts"
-import { useTexts } from "../state/preferences.ts"
+import { useTexts } from "../state/texts.ts"
 import { Icon } from "./Icon.tsx"
 
 /** A small button that copies a text. `name` says what it is. */

@@ -3,7 +3,7 @@
  */
 import { type ComponentChildren, createContext } from "preact"
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks"
-import { useTexts } from "../state/preferences.ts"
+import { useTexts } from "../state/texts.ts"
 import { Failure, Form, type ReadField, useWork } from "./Form.tsx"
 
 /** Whether what the dialogs here change was deleted by somebody else. */

@@ -8,9 +8,9 @@ import * as Atom from "effect/reactivity/Atom"
 import type { ComponentChildren, ComponentType } from "preact"
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { causeText, failureText, isRefusal } from "../state/failure.ts"
-import { useTexts } from "../state/preferences.ts"
 import type { Read } from "../state/reads.ts"
 import { registry, useAtom } from "../state/registry.ts"
+import { useTexts } from "../state/texts.ts"
 import { ReadContext } from "./still.ts"
 
 /** Empty for 0.3 seconds, so that a quick load does not flicker; then says that the page is loading. */

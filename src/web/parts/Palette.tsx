@@ -4,8 +4,8 @@
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks"
 import { read } from "../state/actions.ts"
 import { accountName } from "../state/names.ts"
-import { useTexts } from "../state/preferences.ts"
 import { linkTo, type Page, pages } from "../state/route.ts"
+import { useTexts } from "../state/texts.ts"
 import { Dialog } from "./Dialog.tsx"
 import { Icon, type IconName } from "./Icon.tsx"
 

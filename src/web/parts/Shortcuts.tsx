@@ -1,8 +1,8 @@
 /**
  * The list of the keys that do something on the page.
  */
-import { useTexts } from "../state/preferences.ts"
 import type { Shortcut } from "../state/shortcuts.ts"
+import { useTexts } from "../state/texts.ts"
 import { Dialog } from "./Dialog.tsx"
 
 export const Shortcuts = ({ of, onClose }: {

@@ -3,8 +3,8 @@
  */
 import { type ComponentChildren, createContext, toChildArray } from "preact"
 import { useContext, useEffect, useState } from "preact/hooks"
-import { useTexts } from "../state/preferences.ts"
 import { choose, useQuery } from "../state/route.ts"
+import { useTexts } from "../state/texts.ts"
 import { Select } from "./Form.tsx"
 import { type Layout, useLayout } from "./layout.ts"
 import { ReadContext, type Still, useStill } from "./still.ts"

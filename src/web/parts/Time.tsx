@@ -2,8 +2,8 @@
  * Times relative to now, with the exact time on hover.
  */
 import { clockAtom } from "../state/live.ts"
-import { useTexts } from "../state/preferences.ts"
 import { useAtom } from "../state/registry.ts"
+import { useTexts } from "../state/texts.ts"
 import { ago, exactTime, shortWhen, when } from "./format.ts"
 
 /** How long ago a time is; counts up while it is shown. */

@@ -1,8 +1,8 @@
 /**
  * The state of an upstream as a sign and words.
  */
-import { useTexts } from "../state/preferences.ts"
 import { standingOf } from "../state/standing.ts"
+import { useTexts } from "../state/texts.ts"
 import type { UpstreamItem } from "../state/upstreams.ts"
 import { BackIn, Badge } from "./Badge.tsx"
 import { Since } from "./Time.tsx"

@@ -3,7 +3,7 @@
  */
 import type { AccountItem } from "../state/client.ts"
 import { type LimitWindow, type UsedLimit, usedOf } from "../state/limits.ts"
-import { useTexts } from "../state/preferences.ts"
+import { useTexts } from "../state/texts.ts"
 import { percent, shortWhen, timeOfDay } from "./format.ts"
 import { Meter } from "./Table.tsx"
 import { usedText } from "./UsedText.ts"

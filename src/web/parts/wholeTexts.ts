@@ -1,6 +1,6 @@
 /**
- * The whole text of what is cut or stands behind an icon: by its title under the pointer, and below its row while the keyboard has the
- * focus there.
+ * The whole text of what is cut, stands behind an icon or is said by a title: by that title under the pointer, below its row while the
+ * keyboard has the focus there, and below what a finger touches.
  */
 import { useEffect } from "preact/hooks"
 
@@ -18,9 +18,18 @@ const cutTexts = (row: Element): ReadonlyArray<string> => [
   ...new Set([row, ...row.querySelectorAll("*")].filter(isCut).map(textOf))
 ]
 
-/** What a control that is drawn as an icon alone says by its title. */
-const iconText = (control: Element): ReadonlyArray<string> =>
-  control instanceof HTMLButtonElement && control.title !== "" && control.textContent === "" ? [control.title] : []
+/** What the titles of a control, of what it stands in and of what stands in it say beside its words. */
+const titlesOf = (control: Element): ReadonlyArray<string> => [
+  ...new Set(
+    [control.closest("[title]") ?? control, ...control.querySelectorAll("[title]")]
+      .flatMap((each) =>
+        each instanceof HTMLElement && each.title !== "" && each.title !== each.textContent ? [each.title] : []
+      )
+  )
+]
+
+/** What is pressed does something else than to say its title. */
+const pressed = "a, button, input, select, textarea, summary, label"
 
 /** A text under the pointer gets a title, unless what it stands in has one with it. */
 const onPointer = ({ target }: Event): void => {
@@ -39,10 +48,7 @@ export const useWholeTexts = (): void =>
     // Screen readers read what is cut as a whole.
     box.ariaHidden = "true"
     const hide = () => box.hidePopover()
-    const show = ({ target }: Event) => {
-      hide()
-      if (!(target instanceof Element) || !target.matches(":focus-visible")) return
-      const texts = [...iconText(target), ...cutTexts(rowOf(target))]
+    const show = (target: Element, texts: ReadonlyArray<string>) => {
       if (texts.length === 0) return
       box.textContent = texts.join("\n")
       try {
@@ -56,12 +62,30 @@ export const useWholeTexts = (): void =>
       box.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`
       box.style.top = `${bottom + height + 8 > innerHeight ? top - height - 8 : bottom + 8}px`
     }
+    let isByKeys = false
+    const onFocus = ({ target }: Event) => {
+      hide()
+      if (!isByKeys || !(target instanceof Element) || !target.matches(":focus-visible")) return
+      show(target, [...new Set([...titlesOf(target), ...cutTexts(rowOf(target))])])
+    }
+    const onTouch = ({ pointerType, target }: PointerEvent) => {
+      hide()
+      if (pointerType !== "touch" || !(target instanceof Element) || target.closest(pressed) !== null) return
+      const titled = target.closest<HTMLElement>("[title]")
+      show(target, titled === null ? isCut(target) ? [textOf(target)] : [] : [titled.title])
+    }
     const { signal } = listening
     document.addEventListener("pointerover", onPointer, { signal })
-    document.addEventListener("focusin", show, { signal })
+    document.addEventListener("focusin", onFocus, { signal })
+    document.addEventListener("pointerup", onTouch, { signal })
     document.addEventListener("focusout", hide, { signal })
     document.addEventListener("scroll", hide, { capture: true, signal })
-    document.addEventListener("keydown", ({ key }) => key === "Escape" && hide(), { signal })
+    const onKey = ({ key }: KeyboardEvent) => {
+      isByKeys = true
+      if (key === "Escape") hide()
+    }
+    document.addEventListener("keydown", onKey, { capture: true, signal })
+    document.addEventListener("pointerdown", () => void (isByKeys = false), { capture: true, signal })
     return () => {
       listening.abort()
       box.remove()

@@ -15,11 +15,11 @@ import { Markdown } from "../parts/Markdown.tsx"
 import { at, fetchInTime } from "../state/client.ts"
 import { list, record, string } from "../state/json.ts"
 import { clockAtom } from "../state/live.ts"
-import { useTexts } from "../state/preferences.ts"
 import { readOf } from "../state/reads.ts"
 import { useAtom } from "../state/registry.ts"
 import { linkTo } from "../state/route.ts"
-import type { Texts } from "../texts/en.ts"
+import { useTexts } from "../state/texts.ts"
+import type { AllTexts } from "../texts/later.ts"
 import { styles, type Turn } from "./conversation.ts"
 import { Code, RawFrames, Reasoning } from "./Output.tsx"
 import { endRehearsal, rehearsalAtom, takeRehearsal } from "./rehearsal.ts"
@@ -75,7 +75,7 @@ const TurnView = ({ turn }: { readonly turn: Turn }) => {
   )
 }
 
-const figureTexts = (t: Texts["playground"], figures: Conversation["figures"]): ReadonlyArray<string> => {
+const figureTexts = (t: AllTexts["playground"], figures: Conversation["figures"]): ReadonlyArray<string> => {
   if (figures === undefined) return []
   const { first, tokens, whole } = figures
   const speed = tokens === undefined || whole <= first ? undefined : (tokens.completion * 1000) / (whole - first)

@@ -1,20 +1,21 @@
 /**
  * The client of the admin API: made from the server's own contract, at the address that the page came from.
  */
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as HttpApi from "effect/http-api/HttpApi"
-import type * as HttpApiClient from "effect/http-api/HttpApiClient"
+import * as HttpApi from "effect/http-api/HttpApi"
+import * as HttpApiClient from "effect/http-api/HttpApiClient"
 import type * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import type * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
-import * as AtomHttpApi from "effect/reactivity/AtomHttpApi"
+import * as Atom from "effect/reactivity/Atom"
 import * as AtomRegistry from "effect/reactivity/AtomRegistry"
 import type * as Reactivity from "effect/reactivity/Reactivity"
-import { AdminApi } from "../../api.ts"
+import { type AdminApi, AdminMinutesGroup, AdminRequestsGroup, AdminUsageGroup } from "../../api.ts"
 import { TooLate } from "./failure.ts"
 import { registry } from "./registry.ts"
 
@@ -54,28 +55,64 @@ export const onSignedOut = (listener: () => void): void => void listeners.add(li
 /** Notifies the listeners that the session has ended: the gateway refused the credential of a call. */
 export const signedOut = (): void => listeners.forEach((listener) => listener())
 
-/** Atoms for each endpoint of the admin API. */
-export class Admin extends AtomHttpApi.Service<Admin>()("console/Admin", {
-  api: AdminApi,
-  httpClient: Layer.merge(
-    Layer.provide(FetchHttpClient.layer, Layer.succeed(FetchHttpClient.Fetch, fetchInTime)),
-    // The page's traces are not collected.
-    Layer.succeed(HttpClient.TracerDisabledWhen, () => true)
-  ),
+const httpClient = Layer.merge(
+  Layer.provide(FetchHttpClient.layer, Layer.succeed(FetchHttpClient.Fetch, fetchInTime)),
+  // The page's traces are not collected.
+  Layer.succeed(HttpClient.TracerDisabledWhen, () => true)
+)
+
+const clientOptions = {
   baseUrl: base,
-  transformClient: (client) =>
+  transformClient: (client: HttpClient.HttpClient) =>
     client.pipe(
       HttpClient.mapRequest((request) =>
         bearer === undefined ? request : HttpClientRequest.bearerToken(request, bearer)
       ),
       HttpClient.tap((response) => response.status === 401 ? Effect.sync(signedOut) : Effect.void)
     )
-}) {}
+}
 
 /** The client itself, for changes. */
 export type AdminClient = HttpApiClient.ForApi<typeof AdminApi>
 
-type GroupOf<Api> = Api extends HttpApi.HttpApi<infer _Id, infer Groups> ? Groups : never
+/** The groups that need nothing of the configuration's schema, which is large. The contract of the others is loaded with a first call of theirs. */
+class FirstApi extends HttpApi.make("first").add(AdminMinutesGroup, AdminUsageGroup, AdminRequestsGroup) {}
+
+const [madeClient, forgetClient] = Effect.promise(() => import("./contract.ts")).pipe(
+  Effect.flatMap((contract) => HttpApiClient.make(contract.AdminApi, clientOptions)),
+  Effect.provide(httpClient),
+  Effect.cachedInvalidateWithTTL(Duration.infinity),
+  Effect.runSync
+)
+
+/** The client of the whole contract, made once. The call after a load that failed loads again. */
+const wholeClient = Effect.tapCause(madeClient, () => forgetClient)
+
+type Calls = Readonly<Record<string, (request: unknown) => Effect.Effect<unknown, unknown>>>
+
+/** The calls of a group, each of which waits for the whole contract. */
+const callsOf = (group: string): Calls =>
+  new Proxy<Calls>({}, {
+    get: (_, endpoint: string) => (request: unknown) =>
+      Effect.flatMap(wholeClient, (client) =>
+        (client as unknown as Readonly<Record<string, Calls>>)[group]![endpoint]!(request))
+  })
+
+/** The client of the admin API. */
+export class Admin extends Context.Service<Admin, AdminClient>()("console/Admin", {
+  make: Effect.map(
+    HttpApiClient.make(FirstApi, clientOptions),
+    (first) =>
+      new Proxy(first as AdminClient, {
+        get: (client, group: string): unknown => Reflect.get(client, group) ?? callsOf(group)
+      })
+  )
+}) {
+  static readonly runtime = Atom.runtime(Layer.provide(Layer.effect(Admin, Admin.make), httpClient))
+}
+
+/** The groups of an API. */
+export type GroupOf<Api> = Api extends HttpApi.HttpApi<infer _Id, infer Groups> ? Groups : never
 type Groups = GroupOf<typeof AdminApi>
 
 /** The reply of an endpoint. */

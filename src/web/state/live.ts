@@ -7,7 +7,7 @@ import type * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import * as Schema from "effect/Schema"
 import { useEffect } from "preact/hooks"
-import { AdminEvent } from "../../api.ts"
+import type { AdminEvent } from "../../api.ts"
 import { read } from "./actions.ts"
 import { at, credentials, type RequestItem, signedOut } from "./client.ts"
 import { parsed } from "./json.ts"
@@ -120,10 +120,10 @@ const resetSoon = (): void => {
   }, 1_000)
 }
 
-const decodeEvent = Schema.decodeUnknownOption(AdminEvent)
+/** How events are read, which the contract says. */
+const loadDecode = () => import("./contract.ts").then((contract) => Schema.decodeUnknownOption(contract.AdminEvent))
 
-const receive = ({ data, event, id = "" }: Sse.Event): void => {
-  const decoded = Option.getOrUndefined(decodeEvent({ event, id, data: parsed(data) }))
+const receive = (decoded: LiveEvent | undefined): void => {
   switch (decoded?.event) {
     // Of another version of the gateway: what it reports is read.
     case undefined:
@@ -204,10 +204,11 @@ export const readEvents = async (signal: AbortSignal): Promise<void> => {
       contact.heard()
       registry.set(connectionAtom, "live")
       delay = 500
+      const decode = await loadDecode()
       const parser = Sse.makeParser((event) => {
         if (event._tag !== "Event") return
         last = event.id ?? last
-        receive(event)
+        receive(Option.getOrUndefined(decode({ ...event, id: event.id ?? "", data: parsed(event.data) })))
       })
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
       for (;;) {

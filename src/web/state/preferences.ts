@@ -3,6 +3,7 @@
  */
 import * as Atom from "effect/reactivity/Atom"
 import { en, type Texts } from "../texts/en.ts"
+import type { AllTexts } from "../texts/later.ts"
 import { registry, useAtom } from "./registry.ts"
 
 export type Language = "en" | "zh"
@@ -32,11 +33,11 @@ export type Zone = (typeof zones)[number]
 
 export const zoneAtom = Atom.keepAlive(Atom.make<Zone>("local"))
 export const languageAtom = Atom.keepAlive(Atom.make<Language>("en"))
-const textsAtom = Atom.keepAlive(Atom.make<Texts>(en))
+const textsAtom = Atom.keepAlive(Atom.make<Texts | AllTexts>(en))
 export const themeAtom = Atom.keepAlive(Atom.make<Theme>("system"))
 
-/** The texts of the chosen language. */
-export const useTexts = (): Texts => useAtom(textsAtom)
+/** The texts of the first load in the chosen language; `state/texts.ts` has all of them. */
+export const useTexts = (): Texts | AllTexts => useAtom(textsAtom)
 
 /** The texts of the chosen language, outside a view. */
 export const texts = (): Texts => registry.get(textsAtom)

@@ -2,13 +2,16 @@
  * What is read from the admin API to be shown: each read ends, one that failed is tried again, and what saves waits until the lists in
  * sight have arrived.
  */
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
+import type { AtomHttpApiClient } from "effect/reactivity/AtomHttpApi"
 import * as AtomRegistry from "effect/reactivity/AtomRegistry"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { useEffect, useRef } from "preact/hooks"
-import { Admin, withServices } from "./client.ts"
+import type { AdminApi } from "../../api.ts"
+import { Admin, type GroupOf, withServices } from "./client.ts"
 import { isRefusal } from "./failure.ts"
 import { registry } from "./registry.ts"
 
@@ -93,16 +96,27 @@ const persistent = Atom.family((read: Read): Read => {
 
 const subjectsOf = new WeakMap<object, ReadonlyArray<unknown>>()
 
+interface Asked {
+  readonly group: string
+  readonly endpoint: string
+  readonly reactivityKeys?: ReadonlyArray<Subject>
+  readonly timeToLive?: Duration.Input
+}
+
+/** The read of each question. */
+const askedOf = Atom.family(({ endpoint, group, reactivityKeys = [], timeToLive, ...request }: Asked): Read => {
+  const read = Admin.runtime.factory.withReactivity(reactivityKeys)(
+    Admin.runtime.atom(Admin.use((client) => client[group as "admin-keys"][endpoint as "list"](request as never)))
+  )
+  return timeToLive === undefined ? read : Atom.setIdleTTL(read, timeToLive)
+})
+
 /** A read of the admin API as an atom, which is read again when one of its `reactivityKeys` changes. */
-export const readOf = ((
-  group: never,
-  endpoint: never,
-  request: { readonly reactivityKeys?: ReadonlyArray<Subject> }
-) => {
-  const read = persistent(Admin.query(group, endpoint, request as never) as Read)
+export const readOf = ((group: string, endpoint: string, request: Omit<Asked, "group" | "endpoint">) => {
+  const read = persistent(askedOf({ ...request, group, endpoint }))
   subjectsOf.set(read, request.reactivityKeys ?? [])
   return read
-}) as unknown as typeof Admin.query
+}) as unknown as AtomHttpApiClient<Admin, "console/Admin", GroupOf<typeof AdminApi>>["query"]
 
 /** The reads that are shown, each with its subjects. */
 const shownReads = (): ReadonlyArray<readonly [read: Read, subjects: ReadonlyArray<unknown>]> =>

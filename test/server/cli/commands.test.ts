@@ -212,6 +212,21 @@ describe.concurrent("prices check", () => {
 })
 
 describe.concurrent("prices check", () => {
+  it("names the list price of a well-known model, unless it is switched off", async () => {
+    const at = (prices: object) =>
+      file("listed.json", {
+        upstreams: { vendor: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { "gpt-4o": "gpt-4o" } } },
+        prices
+      })
+    const listed = await runHere(["prices", "check", at({})])
+    assert.strictEqual(listed.code, 0)
+    assert.match(listed.stdout, /^vendor\/gpt-4o: list price of 20\d\d-\d\d-\d\d\n/)
+    const off = await runHere(["prices", "check", at({ list: false })])
+    assert.deepEqual([off.code, off.stdout], [1, "vendor/gpt-4o: no price\n"])
+    const own = await runHere(["prices", "check", at({ "vendor/*": { input: 1, output: 1 } })])
+    assert.notInclude(own.stdout, "list price")
+  })
+
   it("warns where the price of another name counts before that of the server's own name", async () => {
     const base_url = "http://127.0.0.1:9/v1"
     const upstreams = {

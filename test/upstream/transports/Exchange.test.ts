@@ -221,7 +221,15 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
       Exchanges,
       (exchanges) =>
         exchanges.start(
-          { method: "POST", origin, path, headers: { "x-test": "1" }, body: "{}", connection: undefined },
+          {
+            method: "POST",
+            origin,
+            path,
+            headers: { "x-test": "1" },
+            body: "{}",
+            connection: undefined,
+            sign: undefined
+          },
           {
             phase: "session",
             limits,
@@ -263,7 +271,8 @@ describe.each(Object.entries(carriers))("exchanges on %s", (_, layer) => {
           path: "/",
           headers,
           body: Stream.fromAsyncIterable(body, (cause) => invalidRequest(String(cause))),
-          connection: undefined
+          connection: undefined,
+          sign: undefined
         }, { phase: "session", limits, isWhole: false, budget: undefined })
     )
 

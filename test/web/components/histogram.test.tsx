@@ -31,10 +31,10 @@ const histogram = {
 
 describe("the histogram of requests", () => {
   it("has a bar for each time with its parts, and says all in words", () => {
-    const drawn = draw(<Histogram of={histogram} busy={false} onRange={() => undefined} />)
+    const drawn = draw(<Histogram of={histogram} busy={false} isNow={false} onRange={() => undefined} />)
     assert.strictEqual(
       page.getByRole("img").element().getAttribute("aria-label"),
-      "13 requests from 1 Jan 12:00:00 to 1 Jan 12:04:00, 2 of them failed"
+      "13 requests from 1 Jan 12:00:00 to 1 Jan 12:04:00, 2 of them failed, at most 8 in one bar, p95 up to 1.43 s"
     )
     const bars = [...drawn.querySelectorAll("g")]
     const heights = bars.map((bar) =>
@@ -45,14 +45,41 @@ describe("the histogram of requests", () => {
     assert.deepStrictEqual(heights, [[["ok", "48"]], [], [["failed", "12"], ["ok", "12"]], [["ok", "6"]]])
     assert.strictEqual(
       bars[2]?.querySelector("title")?.textContent,
-      "1 Jan 12:02:00 – 1 Jan 12:03:00\n4 requests, 2 failed\np95 1.43 s"
+      "1 Jan 12:02:00 – 1 Jan 12:03:00\n4 requests, 2 failed\np95 1.43 s\nDrag over the bars to choose a range."
     )
     assert.notInclude(bars[1]?.querySelector("title")?.textContent, "p95")
   })
 
+  it("has a scale: the highest count, p95 as dots below its highest, and times between both ends", () => {
+    const slow = (at: number, p95_ms: number | null) => ({ ...bucket(at, 8), p95_ms })
+    const buckets = [slow(0, 4_000), slow(1, null), slow(2, 2_000), bucket(3, 1_200, 34)]
+    const drawn = draw(
+      <Histogram of={{ ...histogram, buckets }} busy={false} isNow={false} onRange={() => undefined} />
+    )
+    const texts = (place: string) =>
+      [...drawn.querySelectorAll(`${place} > span`)].map(({ textContent }) => textContent)
+    assert.deepStrictEqual(texts(".levels-of:not(.of-p95)"), ["1,234", "0"])
+    assert.deepStrictEqual(texts(".of-p95"), ["4.00 s", "p95"])
+    assert.deepStrictEqual(texts(".times"), ["1 Jan 12:00:00", "12:01:00", "12:02:00", "12:03:00", "12:04:00"])
+    // A dot at the top, none where nothing is known, one in the middle.
+    const dots = /^M0\.5,3h0M2\.5,24h0M3\.5,/
+    assert.match(drawn.querySelector(".p95")?.getAttribute("d") ?? "", dots)
+    draw(<Histogram of={{ ...histogram, buckets }} busy={false} isNow onRange={() => undefined} />)
+    assert.strictEqual(texts(".times").at(-1), "now")
+    draw(
+      <Histogram
+        of={{ ...histogram, buckets: buckets.map((each) => ({ ...each, p95_ms: null })) }}
+        busy={false}
+        isNow={false}
+        onRange={() => undefined}
+      />
+    )
+    assert.deepStrictEqual(texts(".of-p95"), [])
+  })
+
   it("a drag chooses the times of the bars that it touches, and a click nothing", async () => {
     const chosen: Array<readonly [number, number]> = []
-    draw(<Histogram of={histogram} busy={false} onRange={(from, to) => chosen.push([from, to])} />)
+    draw(<Histogram of={histogram} busy={false} isNow={false} onRange={(from, to) => chosen.push([from, to])} />)
     const strip = page.getByRole("img")
     await userEvent.click(strip)
     assert.deepStrictEqual(chosen, [])

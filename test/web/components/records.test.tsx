@@ -111,6 +111,7 @@ describe("the bill of a request in the console", () => {
     cost: "0.0315",
     source: "server",
     by_prices: "0.03",
+    listed: null,
     by_server: "0.0315",
     lines: [
       { unit: "cached_input", amount: 10_000, price: "input", cost: "0.03" },
@@ -138,6 +139,40 @@ describe("the bill of a request in the console", () => {
 describe("the course of a request in the console", () => {
   const frames = (side: "Upstream" | "Client") => page.getByRole("table", { name: `${side} frames` })
   const rows = (side: "Upstream" | "Client") => [...frames(side).element().querySelectorAll("tbody tr")]
+
+  it("names its colours, shows a wait that is short, says how each try ended, and has its gaps as buttons", async () => {
+    const record = recordOf(1)
+    const first = {
+      ...record.tries[0]!,
+      account: "the.nightly.evaluation@lab.example.com",
+      queued_ms: 3,
+      began_ms: 3,
+      took_ms: 500,
+      cause: "rate_limited",
+      status: 429
+    }
+    const tries = [first, { ...record.tries[0]!, queued_ms: 2, began_ms: 4_000, took_ms: 1_000 }]
+    const drawn = draw(<Course record={{ ...record, duration_ms: 10_000, tries }} />)
+    const names = [...drawn.querySelectorAll(".of-span")].map(({ textContent }) => textContent)
+    assert.deepStrictEqual(names, ["Queue", "Waiting for the first event", "Stream", "Failed", "Frames"])
+    const lanes = [...drawn.querySelectorAll(".lane")].slice(0, 2)
+    assert.deepStrictEqual(lanes.map((lane) => lane.querySelector(".badge")?.textContent), [
+      "✕Rate limited 429",
+      "✓Answered"
+    ])
+    for (const lane of lanes) {
+      const boxes = [...lane.querySelectorAll(".span")].map((span) => span.getBoundingClientRect())
+      assert.isAtLeast(boxes[0]!.width, 4.9)
+      // None is covered by the next one.
+      boxes.slice(1).forEach((box, index) => assert.isAtLeast(box.left, boxes[index]!.right - 0.1))
+    }
+    const link = page.getByRole("link", { name: "the.nightly.evaluation@lab.example.com" })
+    await expect.element(link).toHaveAttribute("href", "#/accounts/the.nightly.evaluation%40lab.example.com")
+    const gap = page.getByRole("list", { name: "Gaps" }).getByRole("button")
+    await expect.element(gap).toHaveTextContent("Between two attempts for 3.50 s, from 503 ms")
+    await gap.click()
+    await expect.element(frames("Upstream").getByRole("button", { name: `" 0"` })).toHaveFocus()
+  })
 
   it("keeps the size of the document independent of the number of frames", async () => {
     const place = draw(<Course record={recordOf(5_000)} />)

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { parseSync, Visitor } from "rolldown/utils"
 import { en } from "../../../src/web/texts/en.ts"
+import { later } from "../../../src/web/texts/later.ts"
 
 const root = path.join(import.meta.dirname, "../../..")
 
@@ -53,9 +54,9 @@ interface Found {
 
 /** The headings of a module's columns: texts in the attribute `columns`, and names of objects with what only columns have. */
 const headingsOf = (text: string): Found => {
-  const sections = Object.entries(en).filter(([name]) => new RegExp(`\\b${name}\\b`).test(text)).map(([, texts]) =>
-    texts
-  )
+  const sections = Object.entries({ ...en, ...later }).filter(([name]) => new RegExp(`\\b${name}\\b`).test(text)).map((
+    [, texts]
+  ) => texts)
   const within: Array<Node> = []
   const hidden: Array<Node> = []
   const found: Array<{ readonly start: number; readonly texts: ReadonlyArray<ReadonlyArray<string>> }> = []

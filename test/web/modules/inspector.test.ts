@@ -10,13 +10,13 @@ import { runSync } from "../../../src/domain/stream/cooperative.ts"
 import { cutFrames } from "../../../src/recordings/frames.ts"
 import { assembleReply, assembleRounds } from "../../../src/recordings/recordedReply.ts"
 import { asJson, asText, turnsOf } from "../../../src/web/pages/requests/conversationText.ts"
-import { differenceOf } from "../../../src/web/pages/requests/diff.ts"
+import { differenceOf, inOrderOf, linesOf } from "../../../src/web/pages/requests/diff.ts"
 import { FrameReader, lengthOf, type Part } from "../../../src/web/pages/requests/frameParts.ts"
 import { moment } from "../../../src/web/pages/requests/moment.ts"
 import { readSides } from "../../../src/web/pages/requests/sides.ts"
 import { judge } from "../../../src/web/pages/requests/verdict.ts"
 import { binsOf, type Course, ratesOf, ticksOf, waterfallOf } from "../../../src/web/pages/requests/waterfall.ts"
-import { en } from "../../../src/web/texts/en.ts"
+import { later as en } from "../../../src/web/texts/later.ts"
 import { zh } from "../../../src/web/texts/zh.ts"
 import { kinds as goldenKinds } from "../../golden/cases/scripts.ts"
 import { repliesIn } from "../../golden/replies.ts"
@@ -378,6 +378,28 @@ describe("the difference of two texts", () => {
       "added",
       "same"
     ])
+  })
+
+  it("of bodies is line by line, leaves most equal lines out, and does not depend on the order of members", () => {
+    const long = Array.from({ length: 20 }, (_, i) => `line ${i}`)
+    const shown = (before: string, after: string) =>
+      linesOf(before, after).map((line) => line.kind === "equal" ? line.count : `${line.kind} ${line.text}`)
+    assert.deepStrictEqual(shown([...long, "a", "b"].join("\n"), [...long, "c", "b"].join("\n")), [
+      17,
+      "same line 17",
+      "same line 18",
+      "same line 19",
+      "removed a",
+      "added c",
+      "same b"
+    ])
+    assert.deepStrictEqual(shown("", "a"), ["removed ", "added a"])
+    const one = { b: 1, a: [{ x: 1, y: 2 }, 3] }
+    const other = { a: [{ y: 2, x: 1 }, 4], new: null, b: 1 }
+    assert.strictEqual(JSON.stringify(inOrderOf(other, one)), `{"b":1,"a":[{"x":1,"y":2},4],"new":null}`)
+    // More lines than are compared count as replaced.
+    const many = (name: string) => Array.from({ length: 2_000 }, (_, i) => `${name} ${i}`).join("\n")
+    assert.lengthOf(linesOf(many("a"), many("b")), 4_000)
   })
 })
 

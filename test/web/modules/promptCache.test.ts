@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { missReasons, moveCauses } from "../../../src/domain/warmth.ts"
 import { cacheSentence, toolAt } from "../../../src/web/pages/requests/PromptCache.tsx"
-import { en } from "../../../src/web/texts/en.ts"
+import { later as en } from "../../../src/web/texts/later.ts"
 import { zh } from "../../../src/web/texts/zh.ts"
 
 type Cache = Parameters<typeof cacheSentence>[1]

@@ -1,7 +1,7 @@
 /** Pictures of the pages about keys, models and accounts. */
 import { describe } from "@effect/vitest"
-import { accountNames, keys } from "./data.ts"
 import { testPages } from "./pages.ts"
+import { addresses, keys } from "./world.ts"
 
 describe("pictures of the pages about keys, models and accounts", () => {
   testPages([
@@ -10,7 +10,7 @@ describe("pictures of the pages about keys, models and accounts", () => {
     ["models", "models"],
     ["model", "models/gpt-4o"],
     ["accounts", "accounts"],
-    ["account", `accounts/${encodeURIComponent(accountNames[0]!)}`],
+    ["account", `accounts/${encodeURIComponent(`hosted/${addresses[0]!}`)}`],
     ["samples", "samples"]
   ])
 })

@@ -10,7 +10,7 @@ import { findingsOfThemes } from "../support.ts"
 import { lowControls, smallTargets } from "../targets.ts"
 import { compare, updates } from "./camera.ts"
 import { badlyPlaced, cutTexts, fits, foreignText, missingGlyphs, outOfTables } from "./checks.ts"
-import { pinned, useStage } from "./stage.ts"
+import { pinned, type Route, type Stage, useStage } from "./stage.ts"
 
 /** All widths of windows that pictures are taken in. */
 export const allWidths: ReadonlyArray<number> = [1440, 1024, 390]
@@ -23,9 +23,10 @@ const looks: ReadonlyArray<readonly [theme: "light" | "dark", widths: ReadonlyAr
   ["dark", isWhole || updates ? allWidths : [1440]]
 ]
 
-/** Tests pages, each by the name of its pictures and its address. */
-export const testPages = (pages: ReadonlyArray<readonly [name: string, route: string]>): void => {
-  const { goTo, page } = useStage()
+/** Tests pages, each by the name of its pictures and its address. Returns their stage. */
+export const testPages = (pages: ReadonlyArray<readonly [name: string, route: Route]>): Stage => {
+  const stage = useStage()
+  const { goTo, page } = stage
 
   it.each(pages)(
     "%s draws every character in the typefaces of the pictures, has nothing that axe finds, and in wide and narrow windows cuts no number and has room to press",
@@ -56,9 +57,10 @@ export const testPages = (pages: ReadonlyArray<readonly [name: string, route: st
         await page().setViewportSize({ width, height: 900 })
         await goTo(route)
         await page().mouse.move(0, 0)
-        wrong.push(...await compare(page(), `${name}-${theme}-${width}`))
+        wrong.push(...await compare(page(), `${name}-${theme}-${width}`, "page"))
       }
       assert.deepStrictEqual(wrong, [])
     })
   })
+  return stage
 }

@@ -1,6 +1,5 @@
 /**
- * Serves the built console with fixed replies of the admin API, fixed fonts, and a stream of events that stays open. What has
- * no fixed reply is asked of a running gateway.
+ * Serves the built console with fixed fonts in front of the gateway of the pictures. A state may replace replies, or change them.
  */
 import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
@@ -10,7 +9,7 @@ import path from "node:path"
 import { text } from "node:stream/consumers"
 import { cachedConsole } from "../../../scripts/console.ts"
 import { adminKey } from "../../support/gateway.ts"
-import * as data from "./data.ts"
+import { now, type World } from "./world.ts"
 
 const types: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -43,89 +42,15 @@ const fixedFonts = `
 *, ::before, ::after { font-family: ${typefaces} !important; animation: none !important; transition: none !important; caret-color: transparent !important }
 `
 
-/** A page of a list. */
-export const list = (items: ReadonlyArray<object>, query: URLSearchParams, more: object = {}) => {
-  const size = Number(query.get("page_size") ?? 50)
-  return {
-    items: items.slice(0, size),
-    total: items.length,
-    page: 1,
-    page_size: size,
-    total_pages: Math.ceil(items.length / size),
-    ...more
-  }
+/** The pictures are signed in without a login. */
+const session = {
+  active: true,
+  expires_at: Math.floor(now / 1000) + 3600,
+  remaining_seconds: 3600,
+  default_password_warning: false,
+  role: "admin",
+  name: null
 }
-
-const store = { kind: "sqlite", persistent: true, detail: null }
-
-/** The fixed reply of a path; `undefined` for other paths. */
-export const fixedReply = (name: string, query: URLSearchParams): object | undefined => {
-  const { pool } = data
-  switch (name) {
-    case "/admin/session":
-      return {
-        active: true,
-        expires_at: Math.floor(data.now / 1000) + 3600,
-        remaining_seconds: 3600,
-        default_password_warning: false,
-        role: "admin",
-        name: null
-      }
-    case "/admin/accounts":
-      return list(
-        data.accounts,
-        query,
-        query.get("sort") === "state" ? { counts: data.counts, causes: data.causesOf(data.accounts) } : {}
-      )
-    case "/admin/keys":
-      return list(data.keys, query, { store })
-    case "/admin/queue/status":
-      return {
-        ...pool,
-        ...data.queue,
-        available_accounts: [],
-        in_use_accounts: [],
-        recommended_concurrency: 120,
-        nodes: [],
-        reason: null
-      }
-    case "/admin/minutes":
-      return data.minutes
-    case "/admin/requests":
-      return query.get("status") === "open"
-        ? { ...data.requestPage, items: data.requests.slice(0, 3) }
-        : data.requestPage
-    case "/admin/requests/facets":
-      return data.facets
-    case "/admin/requests/histogram":
-      return data.histogram
-    case "/admin/requests/r3997":
-      return data.failed
-    case "/admin/requests/r3990":
-      return data.streamed
-    case "/admin/usage":
-      return data.usage(query)
-    case "/admin/changes":
-      return data.changes
-    default:
-      return undefined
-  }
-}
-
-/** What the stream of events begins with. */
-const events = (pool: object = data.pool): string =>
-  [
-    ["hello", { version: "0.1.0", started_at: data.now - 86_400_000, revision: "1" }],
-    ["pool", {
-      ...pool,
-      changed: data.accounts.filter(({ health, in_use, test_status }) =>
-        in_use > 0 || health !== "ready" || test_status === "failed"
-      ),
-      more: false
-    }],
-    ["queue", data.queue],
-    ["config", { revision: "1" }]
-  ].map(([event, value]) => `event: ${String(event)}\ndata: ${JSON.stringify(value)}\n\n`).join("")
 
 /** For files that never change under their address, so that the browser compiles scripts once. */
 const kept = "public, max-age=31536000, immutable"
@@ -135,68 +60,93 @@ const send = (response: ServerResponse, type: string, body: string | Buffer, cac
   response.end(body)
 }
 
-/** What the gateway finds out about a server depends on the network of the machine. */
-const withFixedFindings = (body: string): string => {
-  const found = JSON.parse(body) as { readonly upstreams: ReadonlyArray<{ readonly name: string }> }
-  const findings = ["upstream hosted does not answer: there is no such host"]
-  const away = { reason: "there is no such host", since: data.now - 1_830_000 }
-  const last_hour = Array.from(
-    { length: 12 },
-    (_, step) => ({ requests: 40 + (step * 37) % 60, errors: step > 5 ? 30 : 2 })
-  )
-  const upstreams = found.upstreams.map((each) => ({
-    ...each,
-    ...each.name === "hosted" ? { findings, away, last_hour } : { findings: [], away: null }
-  }))
-  return JSON.stringify({ ...found, upstreams })
-}
+/** The gateway behind the server. */
+export type Behind = Pick<World, "url" | "shown">
 
-/** Asks the gateway what has no fixed reply. */
-const ask = async (gateway: string, request: IncomingMessage): Promise<Response> => {
-  const { method = "GET", url = "" } = request
-  const headers = { authorization: `Bearer ${adminKey}` }
-  return method === "GET" ? fetch(gateway + url, { headers }) : fetch(gateway + url, {
+/** Asks the gateway. */
+const ask = async (world: Behind, request: IncomingMessage, path: string): Promise<Response> => {
+  const { method = "GET" } = request
+  // Callers have keys of their own.
+  const authorization = path.startsWith("/v1/") ? request.headers.authorization ?? "" : `Bearer ${adminKey}`
+  const headers = { authorization }
+  return method === "GET" ? fetch(world.url + path, { headers }) : fetch(world.url + path, {
     method,
     headers: { ...headers, "content-type": "application/json" },
     body: await text(request)
   })
 }
 
+/** What a gateway in another state replies, made of the reply of the one that runs. */
+export type Changed = (reply: Json, query: URLSearchParams) => object
+
+/** A reply as it is in JSON. */
+// oxlint-disable-next-line typescript/no-explicit-any -- what a state changes of a reply, it knows.
+export type Json = any
+
 /**
- * In place of a reply: it never arrives, the connection breaks, or the stream of events ends and none follows. In place of events: the
- * pool that they report.
+ * In place of a reply: it never arrives, the connection breaks, the stream of events ends and none follows, or another text in a stream.
+ * In place of events: the pool that they report.
  */
-export type OwnReply = object | "held" | "broken" | "ends"
+export type OwnReply = object | Changed | "held" | "broken" | "ends" | (string & {})
 
 export interface FixedServer {
   readonly url: string
-  /** Replies by their path in place of the fixed ones, until the next call. */
-  readonly answer: (replies: Readonly<Record<string, OwnReply>>) => void
+  /** Replies by their path in place of those of the gateway, and the gateway behind them, until the next call. */
+  readonly answer: (replies: Readonly<Record<string, OwnReply>>, behind?: Behind) => void
   readonly stop: () => void
 }
 
+/** Passes the events of the gateway on, the pool as a state has it. */
+const passEvents = async (
+  world: Behind,
+  response: ServerResponse,
+  reply: OwnReply | undefined
+): Promise<void> => {
+  const left = new AbortController()
+  response.on("close", () => left.abort())
+  const events = await fetch(`${world.url}/admin/events`, {
+    headers: { authorization: `Bearer ${adminKey}` },
+    signal: left.signal
+  })
+  let rest = ""
+  for await (const piece of events.body!.pipeThrough(new TextDecoderStream())) {
+    const parts = (rest + piece).split("\n\n")
+    rest = parts.pop()!
+    for (const part of parts) {
+      const [, data] = /^data: (.*)$/m.exec(part) ?? []
+      const isChanged = typeof reply === "function" && part.includes("event: pool") && data !== undefined
+      const changed = isChanged ? part.replace(data, () => JSON.stringify(reply(JSON.parse(data), nothing))) : part
+      response.write(`${world.shown(changed)}\n\n`)
+      if (reply === "ends" && part.includes("event: config")) return void response.end()
+    }
+  }
+}
+
+const nothing = new URLSearchParams()
+
 /** Starts the server in front of a gateway. */
-export const startFixed = async (gateway: string): Promise<FixedServer> => {
+export const startFixed = async (world: World): Promise<FixedServer> => {
   const streams = new Set<ServerResponse>()
   let own: Readonly<Record<string, OwnReply>> = {}
+  let behind: Behind = world
   const server: Server = createServer((request, response) => {
     // A page that hears nothing shows that its figures are old. Every page asks for something.
     for (const stream of streams) stream.write(": heartbeat\n\n")
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://fixed")
+    const { pathname, search, searchParams } = new URL(request.url ?? "/", "http://fixed")
     const font = fonts[pathname]
     if (font !== undefined) return send(response, types[".woff2"]!, font, kept)
-    const reply = request.method === "GET" ? own[pathname] : undefined
+    const isRead = request.method === "GET"
+    const reply = isRead || pathname.startsWith("/v1/") ? own[pathname] : undefined
     if (reply === "held") return undefined
     if (reply === "broken") return void response.destroy()
-    if (reply === "ends") {
-      own = { ...own, [pathname]: "held" }
-      return send(response, "text/event-stream", events())
-    }
     if (pathname === "/admin/events") {
+      if (reply === "ends") own = { ...own, [pathname]: "held" }
+      else {
+        streams.add(response)
+        response.on("close", () => streams.delete(response))
+      }
       response.writeHead(200, { "content-type": "text/event-stream" })
-      streams.add(response)
-      response.on("close", () => streams.delete(response))
-      return void response.write(events(reply))
+      return void passEvents(behind, response, reply).catch(() => response.destroy())
     }
     if (pathname.startsWith("/console/")) {
       const file = pathname === "/console/" ? "index.html" : pathname.slice("/console/".length)
@@ -205,13 +155,15 @@ export const startFixed = async (gateway: string): Promise<FixedServer> => {
       const body = file.endsWith(".css") ? Buffer.concat([bytes, Buffer.from(fixedFonts)]) : bytes
       return send(response, type, body, file.startsWith("assets/") ? kept : undefined)
     }
-    const fixed = reply ?? (request.method === "GET" ? fixedReply(pathname, searchParams) : undefined)
+    if (typeof reply === "string") return send(response, "text/event-stream", reply)
+    const fixed = typeof reply === "object" ? reply : isRead && pathname === "/admin/session" ? session : undefined
     if (fixed !== undefined) return send(response, "application/json", JSON.stringify(fixed))
-    ask(gateway, request).then(
-      async (reply) => {
-        response.writeHead(reply.status, { "content-type": reply.headers.get("content-type") ?? "text/plain" })
-        const body = await reply.text()
-        response.end(pathname === "/admin/upstreams" ? withFixedFindings(body) : body)
+    ask(behind, request, pathname + search).then(
+      async (real) => {
+        const body = await real.text()
+        const changed = typeof reply === "function" ? JSON.stringify(reply(JSON.parse(body), searchParams)) : body
+        response.writeHead(real.status, { "content-type": real.headers.get("content-type") ?? "text/plain" })
+        response.end(behind.shown(changed))
       },
       (reason: unknown) => {
         response.writeHead(502)
@@ -225,8 +177,9 @@ export const startFixed = async (gateway: string): Promise<FixedServer> => {
   })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    answer: (replies) => {
+    answer: (replies, gateway = world) => {
       own = replies
+      behind = gateway
     },
     stop: () => {
       server.closeAllConnections()

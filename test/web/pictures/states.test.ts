@@ -6,39 +6,17 @@
  * `node_modules/.cache/pictures`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import * as Effect from "effect/Effect"
-import * as HttpApi from "effect/http-api/HttpApi"
-import * as Schema from "effect/Schema"
-import { AdminApi } from "../../../src/server/OperatorApi.ts"
 import { findingsOfThemes } from "../support.ts"
 import { lowControls, smallTargets } from "../targets.ts"
 import { compare } from "./camera.ts"
 import { badlyPlaced, cutCells, cutNumbers, cutTexts, fits, tooWide } from "./checks.ts"
 import { widths } from "./pages.ts"
-import { fixedReply } from "./server.ts"
 import { pinned, useStage } from "./stage.ts"
 import { editLongKey, longReplies, states } from "./states.ts"
 
 describe("pictures of states", () => {
   const stage = useStage()
   const { show } = stage
-
-  it("their fixed replies are of the contract", () => {
-    const seen = new Set<string>()
-    HttpApi.reflect(AdminApi, {
-      onGroup: () => undefined,
-      onEndpoint: ({ endpoint }) => {
-        const of = endpoint.path.replace(":id", "r3997")
-        if (endpoint.method !== "GET" || endpoint.path === "/admin/session") return
-        const reply = fixedReply(of, new URLSearchParams("by=hour"))
-        if (reply === undefined) return
-        seen.add(of)
-        const [success] = endpoint.success
-        Effect.runSync(Schema.decodeUnknownEffect(success as Schema.Codec<unknown>)(reply))
-      }
-    })
-    assert.isAtLeast(seen.size, 7)
-  })
 
   it("long names and numbers of eight digits are whole, or have their whole text, in wide and narrow windows", async () => {
     const page = stage.page()

@@ -2,12 +2,17 @@
  * What pages show beside their usual look: dialogs, drawers, menus, empty lists, lists that load or fail, old figures, many rows.
  */
 import type { Page } from "playwright-core"
-import { accountNames, accounts, causesOf, facets, histogram, keys, now, pool, requestPage, requests } from "./data.ts"
-import { list, type OwnReply } from "./server.ts"
+import type { Changed, Json, OwnReply } from "./server.ts"
+import type { Route } from "./stage.ts"
+import { addresses, keys } from "./world.ts"
 
 export interface State {
   readonly name: string
-  readonly route: string
+  readonly route: Route
+  /** English without it. */
+  readonly language?: "en" | "zh"
+  /** Of a gateway that has just been started for the first time. */
+  readonly fresh?: boolean
   /** Replies of this state by their path, in place of those of the server. */
   readonly replies?: Readonly<Record<string, OwnReply>>
   /** Leads to the state from the page. */
@@ -49,82 +54,111 @@ const text = (of: string) => (page: Page) => page.getByText(of).first().waitFor(
 /** Rows stand in for what loads. */
 const skeleton = (page: Page) => page.locator(".skeleton > [aria-hidden]").first().waitFor()
 
-const anAccount = accountNames[0]!
+/** One of the first page, which begins with those that need attention. */
+const anAccount = `hosted/${addresses[57]!}`
 const aKey = keys[0]!
-const webhook = { name: "ops", url: "https://hooks.example.com/gateway", secret: "***", events: ["budget.*"] }
-const sample = {
-  sample_id: "20261121-chat-a1b2c3",
-  created_at: now - 90_000_000,
-  model: "gpt-4o",
-  round_count: 2,
-  bytes: 18_400
-}
-const token = { id: "t1", name: "dashboard", role: "viewer", expires_at: "2027-01-31T00:00:00Z", expired: false }
 const nothing = new URLSearchParams()
 
-const manyAccounts = Array.from({ length: 300 }, (_, index) => {
-  const like = accounts[index % accounts.length]!
+/** How many accounts are in each state. */
+const countsOf = (items: ReadonlyArray<Json>) => {
+  const inState = (state: string) => items.filter(({ disabled, health }) => health === state && !disabled).length
   return {
-    ...like,
-    identifier: index < accounts.length ? like.identifier : `seat-${index}@${like.email.split("@")[1]}`
+    all: items.length,
+    ready: inState("ready"),
+    cooling: inState("cooling"),
+    out: inState("out"),
+    disabled: items.filter(({ disabled }) => disabled).length,
+    failed: items.filter(({ test_status }) => test_status === "failed").length
   }
+}
+
+/** Five times as many accounts, in their order. */
+const fiveTimes: Changed = (reply, query) => {
+  const size = Number(query.get("page_size") ?? 50)
+  const items = (reply.items as ReadonlyArray<Json>).flatMap((like) =>
+    Array.from(
+      { length: 5 },
+      (_, index) =>
+        index === 0
+          ? like
+          : { ...like, identifier: `seat-${index}.${like.identifier}`, email: `seat-${index}.${like.email}` }
+    )
+  )
+  const total = 5 * reply.total
+  const counts = reply.counts === undefined
+    ? {}
+    : { counts: Object.fromEntries(Object.entries(reply.counts).map(([name, count]) => [name, 5 * Number(count)])) }
+  return { ...reply, ...counts, items: items.slice(0, size), total, total_pages: Math.ceil(total / size) }
+}
+
+const fiveTimesPool: Changed = (pool) => ({
+  ...pool,
+  ...Object.fromEntries(
+    ["total", "available", "cooling", "out", "disabled", "failed_tests"].map((name) => [name, 5 * pool[name]])
+  )
 })
 
-const manyOfPool = { ...pool, total: 295, available: 260, cooling: 17, out: 18, disabled: 5 }
+const empty: Changed = (reply) => ({ ...reply, items: [], total: 0, total_pages: 0 })
 
-const noRequests = {
-  "/admin/requests": { ...requestPage, items: [], kept: 0, bytes: 0, next_cursor: null },
-  "/admin/requests/facets": {
-    ...facets,
-    facets: Object.fromEntries(Object.keys(facets.facets).map((name) => [name, []])),
+const noRequests: Readonly<Record<string, OwnReply>> = {
+  "/admin/requests": ((reply) => ({ ...reply, items: [], kept: 0, bytes: 0, next_cursor: null })) satisfies Changed,
+  "/admin/requests/facets": ((reply) => ({
+    ...reply,
+    facets: Object.fromEntries(Object.keys(reply.facets).map((name) => [name, []])),
     total: 0,
     kept: 0
-  },
-  "/admin/requests/histogram": { ...histogram, buckets: [] }
+  })) satisfies Changed,
+  "/admin/requests/histogram": ((reply) => ({ ...reply, buckets: [] })) satisfies Changed
 }
 
 const longName = "Customer portal, northern (production)"
 const longAddress = "the.nightly.evaluation.of.models@a-long-name.lab.example.com"
 const limits = { requests: 50_000_000, tokens: 90_000_000 }
 
+const firstOf = (change: (item: Json) => object): Changed => (reply) => ({
+  ...reply,
+  items: reply.items.map((item: Json, index: number) => index > 0 ? item : change(item))
+})
+
 /** A key and an account with long names, and limits of eight digits. */
 export const longReplies: Readonly<Record<string, OwnReply>> = {
-  "/admin/keys": list(
-    keys.map((key, index) =>
-      index > 0 ? key : {
-        ...key,
-        name: longName,
-        limits: [{ ...key.limits[0], ...limits }],
-        usage: {
-          ...key.usage,
-          windows: [{
-            ...key.usage.windows[0],
-            requests: { limit: limits.requests, used: 12_345_678, remaining: limits.requests - 12_345_678 },
-            tokens: { limit: limits.tokens, used: 87_654_321, remaining: limits.tokens - 87_654_321 }
-          }]
-        }
-      }
-    ),
-    nothing,
-    { store: { kind: "sqlite", persistent: true, detail: null } }
-  ),
-  "/admin/accounts": list(
-    accounts.map((account, index) => index > 0 ? account : { ...account, identifier: longAddress, email: longAddress }),
-    nothing
-  ),
-  "/admin/requests": {
-    ...requestPage,
-    items: requests.map((item) => ({
+  "/admin/keys": firstOf((key) => ({
+    ...key,
+    name: longName,
+    limits: [{ ...key.limits[0], ...limits }],
+    usage: {
+      ...key.usage,
+      windows: [{
+        ...key.usage.windows[0],
+        requests: { limit: limits.requests, used: 12_345_678, remaining: limits.requests - 12_345_678 },
+        tokens: { limit: limits.tokens, used: 87_654_321, remaining: limits.tokens - 87_654_321 }
+      }]
+    }
+  })),
+  "/admin/accounts": firstOf((account) => ({ ...account, identifier: longAddress, email: longAddress })),
+  "/admin/requests": ((reply) => ({
+    ...reply,
+    items: reply.items.map((item: Json) => ({
       ...item,
       key_name: item.key === aKey.id ? longName : item.key_name,
       account: item.account === anAccount ? `hosted/${longAddress}` : item.account
     }))
-  }
+  })) satisfies Changed
 }
 
 export const editLongKey = act("Edit", longName)
 
-const openMenu = press(`Actions ${accountNames[4]!}`)
+const openMenu = press(`Actions ${anAccount}`)
+
+/** A reply in a stream. */
+const said = (content: string): OwnReply =>
+  `${
+    [
+      { choices: [{ index: 0, delta: { role: "assistant", content } }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
+    ].map((chunk) => `data: ${JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", ...chunk })}\n\n`)
+      .join("")
+  }data: [DONE]\n\n`
 
 export const states: ReadonlyArray<State> = [
   // Keys
@@ -146,7 +180,7 @@ export const states: ReadonlyArray<State> = [
   {
     name: "keys-empty",
     route: "keys",
-    replies: { "/admin/keys": list([], nothing, { store: { kind: "sqlite", persistent: true, detail: null } }) }
+    replies: { "/admin/keys": empty }
   },
   { name: "keys-loading", route: "keys", replies: { "/admin/keys": "held" }, open: skeleton },
   { name: "keys-failed", route: "keys", replies: { "/admin/keys": "broken" } },
@@ -194,30 +228,17 @@ export const states: ReadonlyArray<State> = [
   {
     name: "accounts-300",
     route: "accounts",
-    replies: {
-      "/admin/accounts": list(manyAccounts, nothing, {
-        counts: { all: 300, ready: 260, cooling: 17, out: 18, disabled: 5, failed: 11 }
-      })
-    }
+    replies: { "/admin/accounts": fiveTimes }
   },
   {
     name: "overview-300",
     route: "overview",
-    replies: {
-      "/admin/accounts": list(manyAccounts.slice(0, 100), nothing, {
-        total: 300,
-        counts: { all: 300, ready: 260, cooling: 17, out: 18, disabled: 5, failed: 11 },
-        causes: causesOf(manyAccounts)
-      }),
-      "/admin/events": manyOfPool
-    }
+    replies: { "/admin/accounts": fiveTimes, "/admin/events": fiveTimesPool }
   },
   {
     name: "accounts-empty",
     route: "accounts",
-    replies: {
-      "/admin/accounts": list([], nothing, { counts: { all: 0, ready: 0, cooling: 0, out: 0, disabled: 0, failed: 0 } })
-    }
+    replies: { "/admin/accounts": ((reply) => ({ ...empty(reply, nothing), counts: countsOf([]) })) satisfies Changed }
   },
   // Requests
   {
@@ -249,14 +270,6 @@ export const states: ReadonlyArray<State> = [
   {
     name: "webhook-delete",
     route: "webhooks",
-    replies: {
-      "/admin/webhooks": {
-        webhooks: [webhook],
-        states: [{ name: "ops", state: "active", waiting: 0, delivered: 12, dropped: 0, last: null }],
-        events: [],
-        revision: "1"
-      }
-    },
     open: press("Delete ops"),
     ...question
   },
@@ -264,7 +277,6 @@ export const states: ReadonlyArray<State> = [
   {
     name: "token-delete",
     route: "settings",
-    replies: { "/admin/tokens": { tokens: [token] } },
     open: press("Delete dashboard"),
     ...question
   },
@@ -314,8 +326,7 @@ export const states: ReadonlyArray<State> = [
   {
     name: "sample-delete",
     route: "samples",
-    replies: { "/admin/dev/raw-samples": { items: [sample] } },
-    open: press(`Delete ${sample.sample_id}`),
+    open: act("Delete", "empty-reply"),
     ...question
   },
   {
@@ -333,5 +344,44 @@ export const states: ReadonlyArray<State> = [
     route: "requests",
     open: inTurn((page) => page.keyboard.press("?"), (page) => page.getByRole("dialog").waitFor()),
     ...dialog
-  }
+  },
+  // Before and beside the pages
+  {
+    name: "sign-in",
+    route: "overview",
+    replies: { "/admin/session": { active: false } },
+    open: (page) => page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor(),
+    narrow: true
+  },
+  {
+    name: "first-run",
+    route: "overview",
+    fresh: true,
+    open: (page) => page.locator(".access").first().waitFor(),
+    narrow: true
+  },
+  { name: "toast", route: "about", open: inTurn(press("Copy all of it"), text("This installation was copied.")) },
+  { name: "preferences", route: "about", open: (page) => page.locator(".person > button").click() },
+  {
+    name: "playground-answered",
+    route: "playground",
+    replies: { "/v1/chat/completions": said("The capital of Norway is Oslo, at the northern end of the Oslofjord.") },
+    open: inTurn(
+      // What is measured differs on each run.
+      (page) => page.evaluate("performance.now = () => 1_000"),
+      (page) => page.getByRole("textbox", { name: "Message", exact: true }).fill("What is the capital of Norway?"),
+      press("Send"),
+      text("northern end of the Oslofjord")
+    ),
+    narrow: true
+  },
+  ...["cache", "cost", "first_event_p95_ms"].map((measure) => ({
+    name: `usage-${measure.replace(/_.*/, "")}`,
+    route: `usage?measure=${measure}`
+  })),
+  ...["overview", "requests", "usage", "keys", "accounts", "settings"].map((route) => ({
+    name: `${route}-zh`,
+    route,
+    language: "zh" as const
+  }))
 ]

@@ -30,8 +30,10 @@ local function want_of(lease_request)
     want.list[#want.list + 1] = account
     want.avoids[account] = true
   end
-  for id, name, till in string.gmatch(models, '([^,;]+),([^,;]+),([^,;]+)') do
-    want.models[#want.models + 1] = { key = id .. ',' .. name, id = decoded(id), name = decoded(name), till = tonumber(till) }
+  for id, name, till, failed in string.gmatch(models, '([^,;]+),([^,;]+),([^,;]+),([^,;]+)') do
+    want.models[#want.models + 1] = {
+      key = id .. ',' .. name, id = decoded(id), name = decoded(name), till = tonumber(till), failed = failed == '1' and #want.list > 0
+    }
   end
   if share ~= '-' then
     local plain, strict = string.match(share .. ';', '^([^;]*);([^;]*)')
@@ -120,8 +122,9 @@ local function reserved_until(window, reserve)
   return math.ceil(window.resets - most / window.used * (window.resets - window.seen))
 end
 
--- Until when an account is out for a model of a request; 0 while it serves the model.
+-- Until when an account is out for a model of a request; 0 while it serves the model, and `INF` if it does not serve the request.
 local function model_until(p, account, model, want)
+  if model.failed and want.avoids[account] then return INF end
   local till = math.max(model.till, paused_for(p, model)[account] or 0)
   if want.is_background and p.reserve > 0 then
     for _, window in ipairs(windows_of(account)) do
@@ -176,7 +179,7 @@ end
 local function is_picky(p, want)
   if (budgeted and want.share) or (want.is_background and p.reserve > 0) then return true end
   for _, model in ipairs(want.models) do
-    if next(paused_for(p, model)) then return true end
+    if model.failed or next(paused_for(p, model)) then return true end
   end
   return false
 end

@@ -230,13 +230,14 @@ local function release_line(p, line)
   place_line(p, line)
 end
 
--- Lets the lines be looked at again that nothing has suited: all, or those that an account suits now.
+-- Lets the lines be looked at again that nothing has suited: all, or those that an account suits now; others, when it suits them.
 local function unblock(p, account)
   for _, line in ipairs(call('ZRANGE', p.k .. 'blocked', 0, -1)) do
     local want = want_of(parts_of(line))
     -- An account that is avoided serves once no other one does.
-    local is_meant = not account or #want.list > 0 or (want.account or account) == account and suits_at(p, account, want) == 0
-    if is_meant then release_line(p, line) end
+    local is_meant = not account or #want.list > 0
+    local at = is_meant and 0 or (want.account or account) == account and suits_at(p, account, want) or INF
+    if at == 0 then release_line(p, line) else call('ZADD', p.k .. 'blocked', 'LT', at, line) end
   end
 end
 
@@ -282,7 +283,8 @@ end
 local function serves_at(p, account, want)
   local state, till = state_of(account)
   if state == 'out' or account_of(account).disabled then return nil end
-  return math.max(state == 'ready' and 0 or till, suits_at(p, account, want))
+  local at = math.max(state == 'ready' and 0 or till, suits_at(p, account, want))
+  return at < INF and at or nil
 end
 
 -- When an account of a pool is in rotation and suits a request: 0 for now; nil if that is unknown. Looks at each account if they differ.

@@ -6,7 +6,7 @@
 --
 -- A lease request (`lease_request`) is `D` (a share of the global limit), `P:<account>` (this account), `A` (any) or
 -- `A:<account>,<account>` (any, these last; sorted). One with needs (`needs.lua`) has three words more, `-` for none: its models with `;`
--- between, each as its id, its name and until when its server takes no request for it; what it reserves of budgets and, behind `;`, of
+-- between, each as its id, its name, until when its server takes no request for it, and whether the accounts that the request avoids do not serve it (1); what it reserves of budgets and, behind `;`, of
 -- strict ones, each as tokens, units and nanos; and whether it leaves to others what upstreams reserve for them (1). Equal requests of a
 -- node wait in one line, `line:<lease_request>|<node>`. `lines` has those whose first waiter may be served, by that waiter's number,
 -- and `blocked` those that no free account suits, by the time at which one may.

@@ -11,6 +11,7 @@ import { Empty } from "../../parts/Empty.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { ReadContext, useStill } from "../../parts/still.ts"
 import { Pager, Table, useOrder } from "../../parts/Table.tsx"
@@ -18,10 +19,10 @@ import { act } from "../../state/actions.ts"
 import type { AccountItem, Reply } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { accountName, defaultUpstream } from "../../state/names.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { readOf } from "../../state/reads.ts"
 import { registry, useAtom, useValue } from "../../state/registry.ts"
 import { choose, useQuery } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import {
   type UpstreamItem,
   upstreamsAtom,
@@ -62,7 +63,9 @@ const Facets = ({ chosen, counts }: {
           onClick={() => choose({ state, page: "" })}
         >
           {state !== "" && (
-            <span class={`sign ${accountSigns[state].tone}`} aria-hidden="true">{accountSigns[state].sign}</span>
+            <span class={`sign ${accountSigns[state].tone}`}>
+              <Sign of={accountSigns[state].sign} />
+            </span>
           )}
           <span>{state === "" ? t.all : states[state]}</span>
           <strong>{counts === undefined ? "" : number(counts[state === "" ? "all" : state])}</strong>

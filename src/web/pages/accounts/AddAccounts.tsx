@@ -9,8 +9,8 @@ import { Failure, Select, TextArea, useWork } from "../../parts/Form.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { call, report } from "../../state/actions.ts"
 import { causeText } from "../../state/failure.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { reload } from "../../state/reads.ts"
+import { useTexts } from "../../state/texts.ts"
 import { parseAccounts } from "./parseAccounts.ts"
 
 interface Line {

@@ -2,9 +2,9 @@
  * The progress of running tests, and the accounts that failed the last ones.
  */
 import { Breaking } from "../../parts/Name.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import { registry, useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { failuresAtom, progressAtom, stopTests } from "./tests.ts"
 
 const shownFailures = 12

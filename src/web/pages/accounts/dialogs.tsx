@@ -8,10 +8,10 @@ import { act, attempt, call, report } from "../../state/actions.ts"
 import type { AccountItem } from "../../state/client.ts"
 import { causeText } from "../../state/failure.ts"
 import { accountName } from "../../state/names.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { reload } from "../../state/reads.ts"
 import { useAtom } from "../../state/registry.ts"
 import { go, routeAtom } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 
 /** What is reloaded after a change of accounts. */
 export const changedBy = ["accounts", "config", "host", "upstreams"] as const

@@ -8,11 +8,12 @@ import { isPlainWord } from "../../../domain/printed.ts"
 import { Chip } from "../../parts/Card.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { Section } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import { base, type RequestItem } from "../../state/client.ts"
 import { onRequests } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { upstreamsAtom } from "../../state/upstreams.ts"
 import { keyIdOf } from "./keys.ts"
 import { snippetFiles, type SnippetName, snippetNames, snippetOf } from "./snippets.ts"
@@ -105,12 +106,12 @@ const FirstRequest = ({ id }: { readonly id: string }) => {
         : first.outcome === "ok"
         ? (
           <>
-            <span aria-hidden="true">✓</span> {t.works} {link}
+            <Sign of="✓" /> {t.works} {link}
           </>
         )
         : (
           <>
-            <span aria-hidden="true">✕</span> {t.failed(first.error ?? "")} {link}
+            <Sign of="✕" /> {t.failed(first.error ?? "")} {link}
           </>
         )}
     </p>

@@ -12,9 +12,9 @@ import { RowMenu } from "../../parts/Menu.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { copyText } from "../../state/actions.ts"
 import { useReread } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { readOf } from "../../state/reads.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { useAcceptedKeys } from "../configuration.tsx"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
 import { Gone, Last } from "../nouns/Gone.tsx"
@@ -69,7 +69,7 @@ const Shown = ({ isUnread, item, onOpen, value }: {
   const name = item.name ?? item.preview
   return (
     <>
-      <Heading name={name} parent="keys">
+      <Heading name={name}>
         <button
           type="button"
           aria-disabled={value === undefined}

@@ -7,7 +7,7 @@ import { FieldInput, useRefusal } from "../../forms/FieldInput.tsx"
 import { plainName } from "../../forms/fields.ts"
 import { Check } from "../../parts/Form.tsx"
 import { Icon } from "../../parts/Icon.tsx"
-import { useTexts } from "../../state/preferences.ts"
+import { useTexts } from "../../state/texts.ts"
 import { limitPath, limitRules, type LimitTable } from "./draft.ts"
 
 /** What a sentence limits; its amount is a text of the form. */

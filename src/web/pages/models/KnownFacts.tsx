@@ -7,8 +7,8 @@ import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { LongTable } from "../../parts/Table.tsx"
 import type { Reply } from "../../state/client.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { readOf } from "../../state/reads.ts"
+import { useTexts } from "../../state/texts.ts"
 
 type Model = Reply<"admin-models", "list">["models"][number]
 type Fact = NonNullable<Model["facts"][keyof Model["facts"]]>

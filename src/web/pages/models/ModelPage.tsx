@@ -9,9 +9,9 @@ import { GoneContext } from "../../parts/Dialog.tsx"
 import { Facts } from "../../parts/Facts.tsx"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import { readOf } from "../../state/reads.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
 import { Gone } from "../nouns/Gone.tsx"
 import { type Editing, EditPrice, type Model, PriceLines, usePriceActions } from "./Price.tsx"
@@ -42,7 +42,7 @@ const Shown = ({ currency, model, onEdit, prices, targets }: {
   const requests = { model: `"${id}"` }
   return (
     <>
-      <Heading name={id} parent="models">
+      <Heading name={id}>
         {actions.slice(0, mostButtons).map(({ onClick, text }) => (
           <button key={text} type="button" onClick={onClick}>{text}</button>
         ))}

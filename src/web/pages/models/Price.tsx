@@ -11,8 +11,8 @@ import { Select } from "../../parts/Form.tsx"
 import { date, dateTime } from "../../parts/format.ts"
 import { numbers, Table } from "../../parts/Table.tsx"
 import type { Reply } from "../../state/client.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import type { Texts } from "../../texts/en.ts"
 import { currentOf, nextOf } from "./dated.ts"
 import { bareOf, isDated, namesFor, type Price, type PricedTarget, type Prices, savePrice } from "./prices.ts"
@@ -143,7 +143,11 @@ const notesOf = (price: TargetPrice, entries: Prices, t: Texts["models"]): Reado
     next?.[field] === undefined ? [] : [t.priceParts[field](String(next[field]))]
   )
   return [
-    ...price.entry !== null && price.entry !== price.target ? [t.priceOf(price.entry)] : [],
+    ...price.listed !== null
+      ? [t.listPrice(price.listed)]
+      : price.entry !== null && price.entry !== price.target
+      ? [t.priceOf(price.entry)]
+      : [],
     ...price.from === null ? [] : [t.since(date(Date.parse(price.from)))],
     ...next === undefined ? [] : [t.nextPrice(date(Date.parse(next.from ?? "")), nextParts.join(" · "))]
   ]

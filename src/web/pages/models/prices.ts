@@ -24,8 +24,8 @@ export const bareOf = ({ missing }: Pick<PricedTarget, "missing">): PricedTarget
   missing.filter((unit) => unit === "input" || unit === "output")
 
 /** The names under which a price for a target may stand, the one that counts first. */
-export const namesFor = ({ name, price, server_model, target }: PricedTarget): ReadonlyArray<string> => [
-  ...new Set([...price === null ? [] : [price], target, name, server_model])
+export const namesFor = ({ listed, name, price, server_model, target }: PricedTarget): ReadonlyArray<string> => [
+  ...new Set([...price === null || listed !== null ? [] : [price], target, name, server_model])
 ]
 
 /** Names of entries that price none of the targets. */

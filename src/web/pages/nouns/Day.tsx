@@ -10,9 +10,9 @@ import { Breaking } from "../../parts/Name.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
 import { useReread } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { readOf } from "../../state/reads.ts"
 import { linkTo, type Query } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { dayLength, endOfHour, hoursOf, isoHour } from "./hours.ts"
 import { Hours } from "./Hours.tsx"
 import { slownessOf } from "./slow.ts"
@@ -56,7 +56,7 @@ const Slow = ({ link, rows }: {
 
 /** Requests, errors, time and cost of the last 24 hours, and of each hour the requests and how long they took. `requests` filters their records. */
 export const Day = ({ of, requests }: { readonly of: Of; readonly requests: Query }) => {
-  const { nouns: t, usage: u } = useTexts()
+  const { common, nouns: t, usage: u } = useTexts()
   const { end, usage } = useDay(of, "hour", 24)
   const link = (more: Query = {}) => linkTo("requests", undefined, { ...requests, range: "24h", ...more })
   return (
@@ -86,7 +86,7 @@ export const Day = ({ of, requests }: { readonly of: Of; readonly requests: Quer
               <Figure
                 name={u.cost}
                 link={link({ sort: "cost", order: "desc" })}
-                of={totals.unpriced_requests === 0 ? "" : u.unpriced(totals.unpriced_requests)}
+                of={totals.unpriced_requests === 0 ? "" : common.unpriced(totals.unpriced_requests)}
               >
                 {currency === null ? "–" : money(totals.cost, currency)}
               </Figure>

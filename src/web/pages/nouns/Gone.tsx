@@ -5,8 +5,8 @@ import type { ComponentChildren } from "preact"
 import { useRef } from "preact/hooks"
 import { GoneContext } from "../../parts/Dialog.tsx"
 import { Heading } from "../../parts/Heading.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import { linkTo, type Page } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 
 /** Says that something does not exist, and leads to the list of its kind. */
 export const Gone = ({ page }: { readonly page: Page }) => {

@@ -5,7 +5,7 @@ import { Breaking } from "../../parts/Name.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { Count, Money } from "../../parts/Values.tsx"
 import type { Reply } from "../../state/client.ts"
-import { useTexts } from "../../state/preferences.ts"
+import { useTexts } from "../../state/texts.ts"
 
 type Row = Reply<"admin-usage", "query">["rows"][number]
 

@@ -6,9 +6,9 @@ import { change, duration, number, percent, points } from "../../parts/format.ts
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Count, Money } from "../../parts/Values.tsx"
 import { useReread } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { changeOf, type Hour, totalsOf } from "./hour.ts"
 import { hourAtom, lastHour } from "./reads.ts"
 import { readTodayEvery, useToday } from "./today.ts"
@@ -18,7 +18,7 @@ const time = (milliseconds: number | null): string => milliseconds === null ? "â
 /** The share of failures that is a warning, and the share that is trouble. */
 const failureSteps = [0.05, 0.2] as const
 
-/** A change to the hour before in a few characters; nothing where there is none to compare. */
+/** A change to the hour before in a few characters; nothing without an hour to compare. */
 const Change = ({ text }: { readonly text: string | undefined }) => {
   const t = useTexts().overview
   return text === undefined ? null : (
@@ -32,7 +32,7 @@ const changeText = (share: number | undefined): string | undefined => share === 
 
 /** The cost of today, or its tokens where there are no prices. */
 const Today = ({ hour }: { readonly hour: Hour }) => {
-  const { overview: t, usage: u } = useTexts()
+  const { common, overview: t } = useTexts()
   const usage = useToday("key")
   useReread(usage, readTodayEvery)
   const today = useValue(usage)
@@ -52,7 +52,7 @@ const Today = ({ hour }: { readonly hour: Hour }) => {
       of={today === undefined
         ? "â€“"
         : today.totals.unpriced_requests > 0 && hasCost
-        ? u.unpriced(today.totals.unpriced_requests)
+        ? common.unpriced(today.totals.unpriced_requests)
         : (
           <>
             {t.requestsOf(today.totals.requests)} <Change text={changeText(changed)} />

@@ -4,9 +4,9 @@
 import { Section } from "../../parts/Heading.tsx"
 import { useReads } from "../../parts/Loaded.tsx"
 import { useReread } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { topOf, TopTable } from "../nouns/Top.tsx"
 import { mostShown, readTodayEvery, useToday } from "./today.ts"
 

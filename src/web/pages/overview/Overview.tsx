@@ -3,10 +3,10 @@
  */
 import { Heading } from "../../parts/Heading.tsx"
 import { Lazy } from "../../parts/Loaded.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { sessionAtom } from "../../state/session.ts"
+import { useTexts } from "../../state/texts.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { FirstRunNotice } from "./FirstRunNotice.tsx"
 

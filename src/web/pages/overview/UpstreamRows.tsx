@@ -9,9 +9,9 @@ import { useReads } from "../../parts/Loaded.tsx"
 import { Spark } from "../../parts/Spark.tsx"
 import { type Column, Row, Table } from "../../parts/Table.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { type UpstreamItem, upstreamsAtom } from "../../state/upstreams.ts"
 
 /** The most upstreams that are shown; the page of upstreams has all. */

@@ -4,18 +4,19 @@
 import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
+import { useTexts } from "../../state/texts.ts"
 
 export const Bill = ({ record }: { readonly record: RequestRecord }) => {
   const t = useTexts().inspector
   const { bill } = record
   if (bill === null || bill.cost === null) return null
-  const { by_prices, by_server, cost, lines, source, unpriced } = bill
+  const { by_prices, by_server, cost, lines, listed, source, unpriced } = bill
   return (
     <Section name={t.bill}>
       <p>
         {t.billed(cost, source)}
+        {listed !== null && by_prices !== null && ` ${t.listPrice(listed)}.`}
         {source === "server" && by_prices !== null && ` ${t.byPrices(by_prices)}`}
         {source === "prices" && by_server !== null && ` ${t.byServer(by_server)}`}
         {unpriced.length > 0 && ` ${t.unpricedUnits(unpriced.map(({ unit }) => unit).join(", "))}`}

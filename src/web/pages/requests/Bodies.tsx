@@ -6,9 +6,10 @@ import { useState } from "preact/hooks"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { bytes } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
-import { useTexts } from "../../state/preferences.ts"
+import { Breaking } from "../../parts/Name.tsx"
 import type { RecordedFrame, RequestRecord } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { readable, shownCharacters } from "./readable.ts"
 
 interface Shown {
@@ -121,7 +122,11 @@ const Rounds = ({ record: { bodies_kept, upstream } }: Shown) => {
           <h3>{t.round(index + 1, round.label)}</h3>
           <p class="summary">
             <code>{round.url}</code>
-            {round.account !== "" && <a href={linkTo("accounts", round.account)}>{round.account}</a>}
+            {round.account !== "" && (
+              <a href={linkTo("accounts", round.account)}>
+                <Breaking text={round.account} />
+              </a>
+            )}
             <span>{t.tryIs(round.attempt)}</span>
             <span>{round.status === 0 ? t.noStatus : t.statusIs(round.status)}</span>
           </p>

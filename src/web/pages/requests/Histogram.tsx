@@ -3,9 +3,9 @@
  * keyboard.
  */
 import { useRef, useState } from "preact/hooks"
-import { duration, number, when } from "../../parts/format.ts"
-import { useTexts } from "../../state/preferences.ts"
+import { compact, dayOf, duration, minuteOfDay, number, timeOfDay, when } from "../../parts/format.ts"
 import type { RequestHistogram } from "../../state/requests.ts"
+import { useTexts } from "../../state/texts.ts"
 
 type Bucket = RequestHistogram["buckets"][number]
 
@@ -16,6 +16,9 @@ const height = 48
 
 /** A drag of fewer pixels is a click. */
 const leastDrag = 4
+
+/** Places of the times between both ends, as shares of the width. */
+const between = [0.25, 0.5, 0.75] as const
 
 const countOf = (bucket: Bucket): number => parts.reduce((sum, part) => sum + bucket[part], 0)
 
@@ -37,12 +40,36 @@ export const HistogramPlace = () => (
     <div class="strip">
       <svg height={height} />
     </div>
-    <p class="actions between hint">{"\u00a0"}</p>
+    <p class="times hint">{"\u00a0"}</p>
   </div>
 )
 
-export const Histogram = ({ busy, of, onRange }: {
+/** A time below the bars: its day where that is another one than `before`. */
+const tickOf = (at: number, before: number, length: number): string =>
+  `${dayOf(at) === dayOf(before) ? "" : `${dayOf(at)} `}${length < 5 * 60_000 ? timeOfDay(at) : minuteOfDay(at)}`
+
+const Times = ({ end, isNow, start }: {
+  readonly start: number
+  readonly end: number
+  readonly isNow: boolean
+}) => {
+  const t = useTexts().requests
+  const length = end - start
+  return (
+    <p class="times hint" aria-hidden="true">
+      <span>{tickOf(start, Date.now(), length)}</span>
+      {between.map((share) => (
+        <span key={share} style={{ left: `${share * 100}%` }}>{tickOf(start + share * length, start, length)}</span>
+      ))}
+      <span>{isNow ? t.now : tickOf(end, start, length)}</span>
+    </p>
+  )
+}
+
+export const Histogram = ({ busy, isNow, of, onRange }: {
   readonly of: RequestHistogram
+  /** It ends now. */
+  readonly isNow: boolean
   /** It is of other filters. */
   readonly busy: boolean
   readonly onRange: (from: number, to: number) => void
@@ -54,6 +81,7 @@ export const Histogram = ({ busy, of, onRange }: {
   const [drag, setDrag] = useState<{ readonly from: number; readonly to: number }>()
   const { bucket_ms, buckets } = of
   const most = Math.max(1, ...buckets.map(countOf))
+  const slowest = Math.max(0, ...buckets.map(({ p95_ms }) => p95_ms ?? 0))
   const total = buckets.reduce((sum, bucket) => sum + countOf(bucket), 0)
   const failed = buckets.reduce((sum, bucket) => sum + bucket.failed, 0)
   const [start, end] = [buckets[0]?.at ?? 0, (buckets.at(-1)?.at ?? 0) + bucket_ms]
@@ -67,11 +95,19 @@ export const Histogram = ({ busy, of, onRange }: {
   }
   return (
     <div class="histogram" aria-busy={busy}>
+      <p class="levels-of hint" aria-hidden="true">
+        <span>{compact(most)}</span>
+        <span>0</span>
+      </p>
       <div
         ref={box}
         class="strip"
         role="img"
-        aria-label={t.histogram(number(total), number(failed), when(start), when(end))}
+        aria-label={[
+          t.histogram(number(total), number(failed), when(start), when(end)),
+          t.mostInBar(number(most)),
+          ...slowest === 0 ? [] : [t.slowestBar(duration(slowest))]
+        ].join(", ")}
         onPointerDown={(event) => {
           if (event.button !== 0) return
           event.currentTarget.setPointerCapture(event.pointerId)
@@ -101,6 +137,7 @@ export const Histogram = ({ busy, of, onRange }: {
                     number(bucket.failed),
                     bucket.p95_ms === null ? undefined : duration(bucket.p95_ms)
                   )}
+                  {`\n${t.dragHint}`}
                 </title>
                 <rect class="back" x={index} y={0} width={1} height={height} />
                 {parts.map((part) => {
@@ -112,6 +149,15 @@ export const Histogram = ({ busy, of, onRange }: {
               </g>
             )
           })}
+          {slowest > 0 && (
+            <path
+              class="p95"
+              // A line without a length is a round dot, whatever the picture is stretched by.
+              d={buckets.map(({ p95_ms }, index) =>
+                p95_ms === null ? "" : `M${index + 0.5},${3 + (1 - p95_ms / slowest) * (height - 6)}h0`
+              ).join("")}
+            />
+          )}
         </svg>
         {drag !== undefined && (
           <span
@@ -123,11 +169,13 @@ export const Histogram = ({ busy, of, onRange }: {
           />
         )}
       </div>
-      <p class="actions between hint">
-        <span>{when(start)}</span>
-        <span>{t.dragHint}</span>
-        <span>{when(end)}</span>
-      </p>
+      {slowest > 0 && (
+        <p class="levels-of of-p95 hint" aria-hidden="true">
+          <span>{duration(slowest)}</span>
+          <span>{t.p95}</span>
+        </p>
+      )}
+      <Times start={start} end={end} isNow={isNow} />
     </div>
   )
 }

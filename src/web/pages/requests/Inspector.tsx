@@ -2,79 +2,24 @@
  * The inspector: one request with both of its sides, as they went over the wire. Updated while the request runs.
  */
 import type { ComponentChildren } from "preact"
-import { useEffect, useMemo, useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
 import { Heading } from "../../parts/Heading.tsx"
 import { LoadFailure, Loading } from "../../parts/Loaded.tsx"
-import { openConversation } from "../../playground/state.ts"
-import { failureText } from "../../state/failure.ts"
-import { onRequests, onReset } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
-import { type Failed, useRetry } from "../../state/reads.ts"
-import { readRequest, type RequestRecord } from "../../state/requests.ts"
-import { go, linkTo } from "../../state/route.ts"
+import type { RequestRecord } from "../../state/requests.ts"
+import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { Bill } from "./Bill.tsx"
 import { Bodies } from "./Bodies.tsx"
+import { CompareWith } from "./CompareWith.tsx"
 import { Conversation } from "./Conversation.tsx"
 import { Frames, type Wanted } from "./Frames.tsx"
 import { PromptCache } from "./PromptCache.tsx"
 import { readSides } from "./sides.ts"
 import { Summary } from "./Summary.tsx"
 import { TimeLine } from "./TimeLine.tsx"
-import { asConversation } from "./toPlayground.ts"
+import { copyAsCurl, openRecord } from "./use.ts"
+import { useRecord } from "./useRecord.ts"
 import { Verdict } from "./Verdict.tsx"
-
-/** The record. Reloaded on each event about it, and every second while it is open, because frames cause no events. */
-const useRecord = (id: string) => {
-  const [record, setRecord] = useState<RequestRecord>()
-  const [failure, setFailure] = useState<Failed>()
-  const [gone, setGone] = useState(false)
-  const [tries, setTries] = useState(0)
-  useEffect(() => {
-    const ending = new AbortController()
-    let reading = false
-    let again = false
-    let timer: ReturnType<typeof setTimeout> | undefined
-    let known: string | undefined
-    const read = async () => {
-      reading = true
-      again = false
-      try {
-        const next = await readRequest(id, ending.signal)
-        setGone(next === undefined)
-        if (next !== undefined) {
-          known = next.id
-          again ||= next.outcome === "open"
-          setRecord(next)
-          setFailure(undefined)
-        }
-      } catch (reason) {
-        if (!ending.signal.aborted) setFailure({ text: failureText(reason) })
-      }
-      timer = setTimeout(() => {
-        reading = false
-        if (again) void read()
-      }, 1_000)
-    }
-    const prompt = () => {
-      if (reading) again = true
-      else void read()
-    }
-    const stop = onRequests((items) => {
-      if (items.some((item) => item.id === (known ?? id) || item.request_id === id)) prompt()
-    })
-    const stopReset = onReset(prompt)
-    prompt()
-    return () => {
-      ending.abort()
-      clearTimeout(timer)
-      stop()
-      stopReset()
-    }
-  }, [id, tries])
-  const retry = () => setTries((count) => count + 1)
-  useRetry(failure, retry)
-  return { record, failure: failure?.text, gone, retry }
-}
 
 interface Shown {
   readonly record: RequestRecord
@@ -119,7 +64,8 @@ const Head = ({ children, id, inDrawer, name }: {
 
 /** One request. `inDrawer`: beside the list, which keeps its heading and the focus; the title leads to the page. */
 export const RequestView = ({ id, inDrawer = false }: { readonly id: string; readonly inDrawer?: boolean }) => {
-  const t = useTexts().inspector
+  const { compare, inspector: t, requests } = useTexts()
+  const [choosing, setChoosing] = useState(false)
   const { failure, gone, record, retry } = useRecord(id)
   if (record === undefined) {
     return (
@@ -138,17 +84,22 @@ export const RequestView = ({ id, inDrawer = false }: { readonly id: string; rea
       </>
     )
   }
-  const open = () => {
-    const { form, turns } = asConversation(record)
-    openConversation(form, turns)
-    go("playground")
-  }
   return (
     <>
       <Head id={record.id} inDrawer={inDrawer} name={t.title(record.request_id)}>
-        {!inDrawer && <a class="button" href={linkTo("requests")}>{t.back}</a>}
-        <button type="button" disabled={record.conversation === null} onClick={open}>{t.openInPlayground}</button>
+        {!inDrawer && (
+          <>
+            <button type="button" disabled={!record.bodies_kept} onClick={() => void copyAsCurl(record)}>
+              {requests.copyCurl}
+            </button>
+            <button type="button" onClick={() => setChoosing(true)}>{compare.choose}</button>
+          </>
+        )}
+        <button type="button" disabled={record.conversation === null} onClick={() => openRecord(record)}>
+          {t.openInPlayground}
+        </button>
       </Head>
+      {choosing && <CompareWith record={record} onClose={() => setChoosing(false)} />}
       {failure !== undefined && <LoadFailure text={failure} onRetry={retry} />}
       <Verdict record={record} />
       {!record.bodies_kept && <p class="notice">{t.bodiesGone}</p>}

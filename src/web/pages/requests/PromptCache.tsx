@@ -6,9 +6,9 @@ import { duration, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import type { RequestItem } from "../../state/client.ts"
 import { list, parsed, record as objectOf } from "../../state/json.ts"
-import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
-import type { Texts } from "../../texts/en.ts"
+import { useTexts } from "../../state/texts.ts"
+import type { AllTexts } from "../../texts/later.ts"
 
 type Cache = NonNullable<RequestItem["prompt_cache"]>
 
@@ -41,7 +41,7 @@ export const toolAt = (place: string, body: string): string | undefined => {
 
 /** Why a turn was no hit, as a clause. */
 const whyOf = (
-  t: Texts["promptCache"],
+  t: AllTexts["promptCache"],
   reason: NonNullable<Cache["reason"]>,
   cache: Cache,
   tool: string | undefined
@@ -54,7 +54,7 @@ const whyOf = (
 }
 
 /** The sentence of a turn. `tool` is the name of the tool that has changed, if it is known. */
-export const cacheSentence = (t: Texts["promptCache"], cache: Cache, tool?: string): string => {
+export const cacheSentence = (t: AllTexts["promptCache"], cache: Cache, tool?: string): string => {
   const { predicted, prompt, read, reason, result } = cache
   // More than the expected ones may have been read.
   const isExpected = predicted > 0 && read <= predicted

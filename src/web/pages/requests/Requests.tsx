@@ -2,31 +2,35 @@
  * The list of requests, updated live, with a drawer for one of them. What one chose lives in the address.
  */
 import type { ComponentChildren, RefObject } from "preact"
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { Empty } from "../../parts/Empty.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Icon } from "../../parts/Icon.tsx"
 import { roomy, useLayout, useMedia } from "../../parts/layout.ts"
-import { LoadFailure, Skeleton } from "../../parts/Loaded.tsx"
-import { RowMenu } from "../../parts/Menu.tsx"
+import { Lazy, LoadFailure, Skeleton } from "../../parts/Loaded.tsx"
+import { type MenuItem, RowMenu } from "../../parts/Menu.tsx"
 import { isHeld } from "../../parts/still.ts"
 import { Row, Table, useOrder } from "../../parts/Table.tsx"
-import { report } from "../../state/actions.ts"
+import { copyText, report } from "../../state/actions.ts"
 import type { RequestItem } from "../../state/client.ts"
 import { useCurrency } from "../../state/currency.ts"
 import { failureText } from "../../state/failure.ts"
-import { useTexts, zoneAtom } from "../../state/preferences.ts"
+import { clockAtom } from "../../state/live.ts"
+import { zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
-import { countRequests, listRequests, readHistogram } from "../../state/requests.ts"
+import { countRequests, listRequests, readHistogram, type RequestHistogram } from "../../state/requests.ts"
 import { choose, go, linkTo, type Query, useQuery } from "../../state/route.ts"
 import { useShortcuts } from "../../state/shortcuts.ts"
+import { useTexts } from "../../state/texts.ts"
+import type { AllTexts } from "../../texts/later.ts"
 import { addedColumns, columnsOf, extraColumns, hasOtherDays, onlyUpstream, sorts } from "./columns.tsx"
-import { filterOf, narrowed } from "./filter.ts"
+import { exactly, filterOf, narrowed } from "./filter.ts"
 import { Filters, narrow, TypedFilter } from "./Filters.tsx"
 import { Histogram, HistogramPlace } from "./Histogram.tsx"
 import { RequestView } from "./Inspector.tsx"
 import { freshOf, pageSize, type ShownPage } from "./updatePage.ts"
+import { copyCurl, replay } from "./use.ts"
 import { useCounts, useList } from "./useList.ts"
 
 /** Windows from this width on have room for a drawer beside the list. */
@@ -98,6 +102,23 @@ const RowLink = ({ children, isOpen, item }: {
     <span class="sr-only">{` ${item.request_id}`}</span>
   </a>
 )
+
+/** What can be done with a request of the list; `open` is the one that is shown beside it. */
+const actionsOn = (
+  { inspector, requests: t }: AllTexts,
+  item: RequestItem,
+  open: RequestItem | undefined
+): ReadonlyArray<MenuItem> => [
+  { id: "id", text: t.copyId, onClick: () => void copyText(item.request_id, t.copied(item.request_id)) },
+  { id: "curl", text: t.copyCurl, disabled: !item.bodies_kept, onClick: () => void copyCurl(item.id) },
+  { id: "replay", text: inspector.openInPlayground, disabled: !item.bodies_kept, onClick: () => void replay(item.id) },
+  ...open === undefined || open.id === item.id ? [] : [{
+    id: "compare",
+    text: t.compareWith(open.request_id),
+    onClick: () => go("requests", open.id, { with: item.id })
+  }],
+  { id: "key", text: t.onlyKey, apart: true, onClick: () => narrow({ key: exactly("key", item.key) }) }
+]
 
 const isOpenIn = (query: Query, item: RequestItem): boolean =>
   query["open"] === item.id || query["open"] === item.request_id
@@ -242,6 +263,23 @@ const Pages = ({ page, query, total }: {
   )
 }
 
+/** The histogram, which ends now while no bar more would fit behind it. */
+const LiveHistogram = ({ busy, of }: { readonly of: RequestHistogram; readonly busy: boolean }) => {
+  const isNow = useAtom(clockAtom) - (of.buckets.at(-1)?.at ?? 0) < 2 * of.bucket_ms
+  // Drawn anew when one of these changes, and not with the clock.
+  return useMemo(
+    () => (
+      <Histogram
+        of={of}
+        busy={busy}
+        isNow={isNow}
+        onRange={(from, to) => narrow({ range: "", from: String(from), to: String(to) })}
+      />
+    ),
+    [of, busy, isNow]
+  )
+}
+
 /** Pixels that a page is scrolled by before its rows are out of place. */
 const scrolledFrom = 60
 
@@ -298,6 +336,7 @@ const List = () => {
   const added = addedColumns(query)
   const texts = useTexts()
   const layout = useLayout()
+  const beside = isBeside ? page?.items.find((item) => isOpenIn(query, item)) : undefined
   const columns = columnsOf(
     texts,
     {
@@ -309,7 +348,10 @@ const List = () => {
       only: onlyUpstream(page?.items ?? []),
       added
     },
-    (item, content) => <RowLink item={item} isOpen={isOpenIn(query, item)}>{content}</RowLink>
+    {
+      link: (item, content) => <RowLink item={item} isOpen={isOpenIn(query, item)}>{content}</RowLink>,
+      menu: (item) => <RowMenu of={item.request_id} items={actionsOn(texts, item, beside)} />
+    }
   )
   const isCompact = query["density"] === "compact"
   return (
@@ -350,11 +392,7 @@ const List = () => {
       {failure !== undefined && <LoadFailure text={failure} onRetry={reload} />}
       {histogram.counts === undefined && histogram.failure === undefined && <HistogramPlace />}
       {histogram.counts !== undefined && histogram.counts.buckets.length > 0 && (
-        <Histogram
-          of={histogram.counts}
-          busy={histogram.isOther}
-          onRange={(from, to) => narrow({ range: "", from: String(from), to: String(to) })}
-        />
+        <LiveHistogram of={histogram.counts} busy={histogram.isOther} />
       )}
       {page === undefined && failure === undefined && <Skeleton rows={12} />}
       <div class={isBeside ? "beside" : ""}>
@@ -387,6 +425,14 @@ const List = () => {
   )
 }
 
-/** The list of requests, or request `of`. */
-export const Requests = ({ of }: { readonly of: string | undefined }) =>
-  of === undefined ? <List /> : <RequestView key={of} id={of} />
+const loadCompare = () => import("./Compare.tsx").then((module) => module.Compare)
+
+/** The list of requests, or request `of`, or both it and the one that it is compared with. */
+export const Requests = ({ of }: { readonly of: string | undefined }) => {
+  const { with: other } = useQuery()
+  return of === undefined
+    ? <List />
+    : other === undefined
+    ? <RequestView key={of} id={of} />
+    : <Lazy load={loadCompare} of={of} />
+}

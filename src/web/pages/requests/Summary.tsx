@@ -7,9 +7,9 @@ import { duration, exactTime, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Breaking } from "../../parts/Name.tsx"
 import { Money } from "../../parts/Values.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import type { RequestRecord } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { Since } from "./Verdict.tsx"
 
 type Fact = readonly [name: string, value: ComponentChildren]

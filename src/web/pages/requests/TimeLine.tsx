@@ -2,13 +2,20 @@
  * The course of a request as a waterfall: queue, tries, stream, and when frames came. Each part leads to the frames of its time.
  */
 import { useMemo, useRef, useState } from "preact/hooks"
+import { Chip } from "../../parts/Card.tsx"
 import { duration, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
-import { useTexts } from "../../state/preferences.ts"
+import { Sign } from "../../parts/Icon.tsx"
+import { Middle } from "../../parts/Name.tsx"
 import type { RequestRecord } from "../../state/requests.ts"
+import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { moment } from "./moment.ts"
 import type { ReadRow, ReadSides } from "./sides.ts"
 import { type Bin, binsOf, type Interval, type Lane, ratesOf, type Span, ticksOf, waterfallOf } from "./waterfall.ts"
+
+/** The kinds of spans in the order in which they follow each other. */
+const spanKinds = ["queue", "try", "stream", "gateway"] as const
 
 /** Parts of the scale in which frames are counted. */
 const binCount = 60
@@ -17,6 +24,24 @@ const place = ({ from, to }: Interval, end: number) => ({
   left: `${(from / end) * 100}%`,
   width: `${((to - from) / end) * 100}%`
 })
+
+/** The least width at which a span can be seen. */
+const leastWidth = "5px"
+
+/** The places of the spans of a lane, which follow each other: each that is too short to be seen moves those behind it. */
+const placesOf = (
+  spans: ReadonlyArray<Span>,
+  end: number
+): ReadonlyArray<{ readonly left: string; readonly width: string }> => {
+  let left = ""
+  return spans.map((span, index) => {
+    left = index === 0 ? `${(span.from / end) * 100}%` : left
+    const next = `max(${(span.to / end) * 100}%, ${left} + ${leastWidth})`
+    const own = { left, width: `calc(${next} - ${left})` }
+    left = next
+    return own
+  })
+}
 
 /** Tokens a second over the time of the stream. */
 const Spark = ({ bins, end, rates, span }: {
@@ -43,15 +68,16 @@ interface Leading {
   readonly onTime: (at: number) => void
 }
 
-const SpanButton = ({ children, end, name, onTime, span }: Leading & {
+const SpanButton = ({ at, children, name, onTime, span }: Pick<Leading, "onTime"> & {
   readonly span: Span
+  readonly at: { readonly left: string; readonly width: string }
   readonly name: string
   readonly children?: preact.ComponentChildren
 }) => (
   <button
     type="button"
     class={`span ${span.kind} ${span.failed ? "failed" : ""} ${span.open ? "open" : ""}`}
-    style={place(span, end)}
+    style={at}
     aria-label={name}
     title={name}
     onClick={() => onTime(span.from)}
@@ -97,19 +123,26 @@ const Spans = ({ bins, lane, rates, record, ...leading }: Leading & {
       moment(span.to),
       duration(span.to - span.from)
     )
+  const places = placesOf(lane.spans, leading.end)
   return (
     <div class="lane">
       <span class="lane-name" title={one === undefined ? who : `${one.upstream}/${one.model} ${one.account}`}>
         {lane.place === undefined ? "" : <span class="place">{lane.place + 1}</span>}
-        <span class="who">{who}</span>
-        <span class={`badge ${outcome.tone}`} title={outcome.text}>
-          <span aria-hidden="true">{outcome.sign}</span>
-          <span class="sr-only">{outcome.text}</span>
+        {one === undefined || one.account === ""
+          ? <span class="who">{who}</span>
+          : (
+            <a class="who" href={linkTo("accounts", one.account)} aria-label={who}>
+              <Middle text={who} />
+            </a>
+          )}
+        <span class={`badge ${outcome.tone}`}>
+          <Sign of={outcome.sign} />
+          {outcome.text}
         </span>
       </span>
       <span class="track">
-        {lane.spans.map((span) => (
-          <SpanButton key={span.kind} {...leading} span={span} name={nameOf(span)}>
+        {lane.spans.map((span, index) => (
+          <SpanButton key={span.kind} onTime={leading.onTime} at={places[index]!} span={span} name={nameOf(span)}>
             {span.kind === "stream" && <Spark bins={bins} rates={rates} span={span} end={leading.end} />}
           </SpanButton>
         ))}
@@ -187,6 +220,36 @@ const Density = ({ bins, end, name, onTime, rates }: Leading & {
   )
 }
 
+/** What the colours of the spans mean, as far as they are there. */
+const Legend = ({ hasFrames, lanes }: { readonly lanes: ReadonlyArray<Lane>; readonly hasFrames: boolean }) => {
+  const t = useTexts().inspector
+  const spans = lanes.flatMap((lane) => lane.spans)
+  const kinds = spanKinds.filter((kind) => spans.some((span) => span.kind === kind && !span.failed))
+  const failed = spans.some((span) => span.failed)
+  return (
+    <p class="actions hint">
+      {kinds.map((kind) => (
+        <span key={kind} class="of-span">
+          <span class={`swatch span ${kind}`} aria-hidden="true" />
+          {t.spans[kind]}
+        </span>
+      ))}
+      {failed && (
+        <span class="of-span">
+          <span class="swatch span failed" aria-hidden="true" />
+          {t.failed}
+        </span>
+      )}
+      {hasFrames && (
+        <span class="of-span">
+          <span class="swatch span frames" aria-hidden="true" />
+          {t.frames}
+        </span>
+      )}
+    </p>
+  )
+}
+
 const binned = (rows: ReadonlyArray<ReadRow>, end: number) => binsOf(rows, end, binCount)
 
 /** A tick of the scale, in the unit of the whole scale. */
@@ -221,32 +284,37 @@ export const TimeLine = ({ now, onTime, record, sides }: {
   return (
     <Section name={t.timeLine}>
       <div class="card waterfall">
-        {lanes.map((lane) => (
-          <Spans key={lane.place} {...leading} lane={lane} record={record} bins={ofUpstream} rates={rates} />
-        ))}
-        {upstream.length > 0 && <Density {...leading} name={t.fromUpstream} bins={ofUpstream} rates={rates} />}
-        {client.length > 0 && <Density {...leading} name={t.toClient} bins={ofClient} rates={undefined} />}
-        <div class="lane scale hint" aria-hidden="true">
-          <span />
-          <span class="track">
-            {ticks.map((at) => (
-              <span key={at} class="tick" style={{ left: `${(at / end) * 100}%` }}>{tickText(at, step, end)}</span>
-            ))}
-          </span>
-          <span class="lane-end">{duration(end)}</span>
+        <div class="lanes">
+          {lanes.map((lane) => (
+            <Spans key={lane.place} {...leading} lane={lane} record={record} bins={ofUpstream} rates={rates} />
+          ))}
+          {upstream.length > 0 && <Density {...leading} name={t.fromUpstream} bins={ofUpstream} rates={rates} />}
+          {client.length > 0 && <Density {...leading} name={t.toClient} bins={ofClient} rates={undefined} />}
+          <div class="lane scale hint" aria-hidden="true">
+            <span />
+            <span class="track">
+              {ticks.map((at) => (
+                <span key={at} class="tick" style={{ left: `${(at / end) * 100}%` }}>{tickText(at, step, end)}</span>
+              ))}
+            </span>
+            <span class="lane-end">{duration(end)}</span>
+          </div>
+        </div>
+        <div class="actions between">
+          <Legend lanes={lanes} hasFrames={upstream.length + client.length > 0} />
+          {gaps.length > 0 && (
+            <ul class="actions" aria-label={t.gaps}>
+              {gaps.map(({ from, kind, to }) => (
+                <li key={`${kind} ${from}`}>
+                  <Chip onClick={() => onTime(from)}>
+                    {t.gapIs(t.gapKinds[kind], duration(to - from), moment(from))}
+                  </Chip>
+                </li>
+              ))}
+            </ul>
+          )}
         </div>
       </div>
-      {gaps.length > 0 && (
-        <ul class="gaps" aria-label={t.gaps}>
-          {gaps.map(({ from, kind, to }) => (
-            <li key={`${kind} ${from}`}>
-              <button type="button" class="quiet" onClick={() => onTime(from)}>
-                {t.gapIs(t.gapKinds[kind], duration(to - from), moment(from))}
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
       {record.server_timing !== null && <p class="hint">{t.serverTimingIs(record.server_timing)}</p>}
     </Section>
   )

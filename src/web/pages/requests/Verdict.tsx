@@ -1,14 +1,15 @@
 /**
  * What happened to a request: a sentence, whose fault it is, what was tried, and what to do.
  */
-import { Badge } from "../../parts/Badge.tsx"
 import { duration } from "../../parts/format.ts"
+import { Sign } from "../../parts/Icon.tsx"
+import { Breaking } from "../../parts/Name.tsx"
 import { helpAddress } from "../../state/help.ts"
 import { clockAtom } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import type { RequestRecord } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { judge, type Verdict as Judgement } from "./verdict.ts"
 
 /** How long ago a time is, counted up every second. */
@@ -51,33 +52,6 @@ const Next = ({ fault, record: { account, error, key, target } }: {
   }
 }
 
-/** The tries that failed or came after one that failed. */
-const Tried = ({ record: { outcome, tries } }: { readonly record: RequestRecord }) => {
-  const t = useTexts().inspector
-  if (tries.length === 0 || (tries.length === 1 && outcome !== "failed")) return null
-  return (
-    <div class="tried">
-      <span class="hint">{t.tried}</span>
-      <ol>
-        {tries.map(({ account, cause, model, status, took_ms, upstream }, i) => (
-          <li key={i}>
-            {account === ""
-              ? <code>{`${upstream}/${model}`}</code>
-              : <a href={linkTo("accounts", account)}>{account}</a>} {cause !== null
-              ? <Badge sign="✕" tone="bad" text={`${t.causes(cause)}${status === null ? "" : ` ${status}`}`} />
-              : took_ms === null
-              ? <Badge sign="…" tone="" text={outcome === "open" ? t.trying : t.given} />
-              : i === tries.length - 1 && outcome === "failed"
-              ? <Badge sign="✕" tone="bad" text={t.failedLater} />
-              : <Badge sign="✓" tone="good" text={t.answered} />}
-            {took_ms !== null && <span class="hint">{` ${duration(took_ms)}`}</span>}
-          </li>
-        ))}
-      </ol>
-    </div>
-  )
-}
-
 /** The targets of the route that did not get the request, with why. */
 const Excluded = ({ record: { excluded } }: { readonly record: RequestRecord }) => {
   const t = useTexts().inspector
@@ -88,6 +62,9 @@ const Excluded = ({ record: { excluded } }: { readonly record: RequestRecord }) 
     </p>
   )
 }
+
+/** Stands in a sentence for what may break there. */
+const hole = "\u0001"
 
 const Sentence = ({ kind, record }: { readonly kind: Judgement["kind"]; readonly record: RequestRecord }) => {
   const t = useTexts().inspector
@@ -100,17 +77,41 @@ const Sentence = ({ kind, record }: { readonly kind: Judgement["kind"]; readonly
       </>
     )
   }
-  return <>{t.happened[kind](duration(duration_ms ?? 0), account)}</>
+  const [before, after] = t.happened[kind](duration(duration_ms ?? 0), account === "" ? "" : hole).split(hole)
+  return (
+    <>
+      {before}
+      {after !== undefined && <Breaking text={account} />}
+      {after}
+    </>
+  )
 }
 
 export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
   const t = useTexts().inspector
   const { advice, fault, kind, tone } = judge(record)
   const todo = advice.map(t.advice).find((text) => text !== undefined)
+  if (kind === "answered" && record.excluded.length === 0) {
+    return (
+      <section class="verdict" aria-label={t.whatHappened}>
+        <p class="sentence">
+          <span class={`badge ${tone}`}>
+            <span aria-hidden="true">{signs[tone]}</span>
+          </span>
+          <span>
+            <Sentence kind={kind} record={record} />{" "}
+            {record.status !== null && <span class="hint nowrap">{t.statusIs(record.status)}</span>}
+          </span>
+        </p>
+      </section>
+    )
+  }
   return (
     <section class={`card verdict ${tone}`} aria-label={t.whatHappened}>
       <p class="sentence">
-        <span class={`badge ${tone}`} aria-hidden="true">{signs[tone]}</span>
+        <span class={`badge ${tone}`}>
+          <Sign of={signs[tone]} />
+        </span>
         <strong>
           <Sentence kind={kind} record={record} />
         </strong>
@@ -125,7 +126,6 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
         )}
         {fault !== null && <span>{t.atFault(t.faults[fault])}</span>}
       </p>
-      <Tried record={record} />
       <Excluded record={record} />
       {todo !== undefined && (
         <p class="todo">

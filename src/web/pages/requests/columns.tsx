@@ -3,8 +3,8 @@
  */
 import type { ComponentChildren } from "preact"
 import { Badge, outcomeSigns, RequestBadge } from "../../parts/Badge.tsx"
-import { CopyButton } from "../../parts/Copy.tsx"
 import { countdown, date, number } from "../../parts/format.ts"
+import { Sign } from "../../parts/Icon.tsx"
 import type { Layout } from "../../parts/layout.ts"
 import { Middle } from "../../parts/Name.tsx"
 import type { Column } from "../../parts/Table.tsx"
@@ -12,10 +12,10 @@ import { When } from "../../parts/Time.tsx"
 import { Count, Money, Took } from "../../parts/Values.tsx"
 import type { RequestItem } from "../../state/client.ts"
 import { clockAtom } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { linkTo, type Page, type Query } from "../../state/route.ts"
-import type { Texts } from "../../texts/en.ts"
+import { useTexts } from "../../state/texts.ts"
+import type { AllTexts } from "../../texts/later.ts"
 import { exactly } from "./filter.ts"
 import { narrow } from "./Filters.tsx"
 import { rateOf } from "./rate.ts"
@@ -62,7 +62,6 @@ const Key = ({ item: { key, key_name } }: { readonly item: RequestItem }) => {
     ? (
       <span class="with-copy">
         <Noun page="keys" of={key} text={name} title={key} />
-        <CopyButton name={t.keyId(name)} text={key} />
       </span>
     )
     : (
@@ -99,7 +98,7 @@ const Outcome = ({ item }: { readonly item: RequestItem }) => {
   if (outcome === "failed" && error !== null) {
     return (
       <span class="outcome-of bad">
-        <span aria-hidden="true">✕</span>
+        <Sign of="✕" />
         <Pick
           filter="code"
           value={error}
@@ -188,10 +187,18 @@ export interface Room {
 
 const took = (ms: number | null): ComponentChildren => ms === null ? "–" : <Took ms={ms} />
 
+/** Cells that know more than their request. */
+interface CellsOf {
+  /** The time, which leads to the request. */
+  readonly link: (item: RequestItem, content: ComponentChildren) => ComponentChildren
+  /** What can be done with it. */
+  readonly menu: (item: RequestItem) => ComponentChildren
+}
+
 export const columnsOf = (
-  { requests: t }: Pick<Texts, "requests">,
+  { requests: t }: Pick<AllTexts, "requests">,
   { added, currency, days, isBeside, isRoomy, layout, only }: Room,
-  link: (item: RequestItem, content: ComponentChildren) => ComponentChildren
+  { link, menu }: CellsOf
 ): ReadonlyArray<ColumnOf> => {
   const extras: Readonly<Record<ExtraColumn, ColumnOf>> = {
     style: {
@@ -262,7 +269,7 @@ export const columnsOf = (
     rank: 2,
     number: true,
     sort: "cost",
-    width: "7.2rem",
+    width: "6.7rem",
     cell: ({ cost }) => cost === null ? "–" : <Money amount={cost} currency={currency} inTable />
   }]
   const tokens: ReadonlyArray<ColumnOf> = [
@@ -282,7 +289,8 @@ export const columnsOf = (
     }
   ]
   const more = added.map((name) => extras[name])
-  if (isBeside) return [time, outcome, model, key, duration]
+  const actions: ColumnOf = { name: t.actions, hidden: true, width: "2.4rem", class: "tools", cell: menu }
+  if (isBeside) return [time, outcome, model, key, duration, actions]
   if (layout === "cards") {
     return [
       time,
@@ -294,7 +302,8 @@ export const columnsOf = (
       { ...key, hidden: true },
       // To sort by.
       { ...first, cell: () => null },
-      ...more
+      ...more,
+      actions
     ]
   }
   return [
@@ -307,7 +316,8 @@ export const columnsOf = (
     first,
     duration,
     ...layout === "wide" && !isRoomy ? [] : tokens,
-    ...cost
+    ...cost,
+    actions
   ]
 }
 

@@ -1,6 +1,7 @@
 /**
- * The difference between two texts, word by word.
+ * The difference between two texts, word by word or line by line.
  */
+import { list, record } from "../../state/json.ts"
 
 /** A stretch of text that both have, or one alone. */
 export interface Stretch {
@@ -21,8 +22,12 @@ const add = (out: Array<{ kind: Stretch["kind"]; text: string }>, kind: Stretch[
 }
 
 /** The stretches in order: what is the same and removed makes `before`; what is the same and added makes `after`. */
-export const differenceOf = (before: string, after: string): ReadonlyArray<Stretch> => {
-  const [a, b] = [wordsOf(before), wordsOf(after)]
+export const differenceOf = (
+  before: string,
+  after: string,
+  partsOf: (text: string) => ReadonlyArray<string> = wordsOf
+): ReadonlyArray<Stretch> => {
+  const [a, b] = [partsOf(before), partsOf(after)]
   let head = 0
   while (head < a.length && head < b.length && a[head] === b[head]) head += 1
   let tail = 0
@@ -63,4 +68,39 @@ export const differenceOf = (before: string, after: string): ReadonlyArray<Stret
   }
   add(out, "same", a.slice(a.length - tail).join(""))
   return out
+}
+
+/** A value with the members of its objects in the order in which another one has them, so that their order makes no difference. */
+export const inOrderOf = (value: unknown, other: unknown): unknown => {
+  if (Array.isArray(value)) return value.map((each, index) => inOrderOf(each, list(other)[index]))
+  if (typeof value !== "object" || value === null) return value
+  const [own, model] = [record(value), record(other)]
+  const names = [...Object.keys(model).filter((name) => Object.hasOwn(own, name)), ...Object.keys(own)]
+  return Object.fromEntries([...new Set(names)].map((name) => [name, inOrderOf(own[name], model[name])]))
+}
+
+/** A line of a comparison, or a number of equal lines that are left out. */
+export type DiffLine = { readonly kind: Stretch["kind"]; readonly text: string } | {
+  readonly kind: "equal"
+  readonly count: number
+}
+
+/** Equal lines that are shown around a difference. */
+const context = 3
+
+const linesIn = (text: string): ReadonlyArray<string> => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
+
+/** The lines of two texts, without most of those that are equal. */
+export const linesOf = (before: string, after: string): ReadonlyArray<DiffLine> => {
+  const stretches = differenceOf(`${before}\n`, `${after}\n`, linesIn)
+  return stretches.flatMap(({ kind, text }, index): ReadonlyArray<DiffLine> => {
+    const lines = text.replace(/\n$/, "").split("\n").map((each) => ({ kind, text: each }))
+    if (kind !== "same") return lines
+    const head = index === 0 ? 0 : context
+    const tail = index === stretches.length - 1 ? 0 : context
+    const left = lines.length - head - tail
+    return left < 2
+      ? lines
+      : [...lines.slice(0, head), { kind: "equal", count: left }, ...tail === 0 ? [] : lines.slice(-tail)]
+  })
 }

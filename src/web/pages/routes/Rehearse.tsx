@@ -5,8 +5,8 @@ import { useState } from "preact/hooks"
 import { FormDialog } from "../../parts/Dialog.tsx"
 import { Check } from "../../parts/Form.tsx"
 import { rehearse } from "../../playground/rehearsal.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { go } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 
 export const Rehearse = ({ name, onClose, targets }: {
   readonly name: string

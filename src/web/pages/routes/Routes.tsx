@@ -14,9 +14,9 @@ import { RowMenu } from "../../parts/Menu.tsx"
 import { type Column, Meter, Pager, Row, Table } from "../../parts/Table.tsx"
 import { report } from "../../state/actions.ts"
 import { useReread } from "../../state/live.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
 import { choose, useQuery } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import {
   type Route,
   type Routes as AllRoutes,

@@ -3,7 +3,7 @@
  */
 import type { TargetedKeyboardEvent, TargetedPointerEvent } from "preact"
 import { useLayoutEffect, useRef, useState } from "preact/hooks"
-import { useTexts } from "../../state/preferences.ts"
+import { useTexts } from "../../state/texts.ts"
 import { moved, type RouteNow } from "./choice.ts"
 import { TargetState } from "./TargetState.tsx"
 

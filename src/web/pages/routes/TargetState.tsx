@@ -4,8 +4,8 @@
 import { Badge } from "../../parts/Badge.tsx"
 import { number } from "../../parts/format.ts"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import { standingOf } from "../../state/standing.ts"
+import { useTexts } from "../../state/texts.ts"
 import type { RouteNow, TargetNow } from "./choice.ts"
 
 /** Why a target takes no request now, as the page of upstreams says it, or how many slots are free; and whether the next request takes it. */

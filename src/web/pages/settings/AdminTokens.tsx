@@ -22,8 +22,8 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { RowButton, Table } from "../../parts/Table.tsx"
 import { act } from "../../state/actions.ts"
 import type { Reply } from "../../state/client.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { readOf } from "../../state/reads.ts"
+import { useTexts } from "../../state/texts.ts"
 
 type Token = Reply<"admin-tokens", "list">["tokens"][number]
 

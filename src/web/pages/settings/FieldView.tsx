@@ -5,7 +5,7 @@ import { described, FieldInput, useRange, useRefusal, useWords } from "../../for
 import { isSize, plainName, type Setting, textOf, valueOf } from "../../forms/fields.ts"
 import { bytes } from "../../parts/format.ts"
 import { settingHelp } from "../../state/help.ts"
-import { useTexts } from "../../state/preferences.ts"
+import { useTexts } from "../../state/texts.ts"
 
 /** A setting's name for people. */
 export const useSettingName = () => {

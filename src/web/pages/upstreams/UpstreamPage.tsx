@@ -12,9 +12,9 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { accountName, defaultUpstream } from "../../state/names.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { useValue } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { routesAtom, type UpstreamItem, upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
 import { Gone, Last } from "../nouns/Gone.tsx"
@@ -69,7 +69,7 @@ const Upstream = ({ isGone, item }: { readonly item: UpstreamItem; readonly isGo
   const close = () => setOpen(undefined)
   const page = () => (
     <>
-      <Heading name={name} parent="upstreams">
+      <Heading name={name}>
         <button type="button" disabled={isTesting} onClick={test}>{t.test}</button>
         <button type="button" onClick={() => setOpen("edit")}>{t.edit}</button>
         <RowMenu

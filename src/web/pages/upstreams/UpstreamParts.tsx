@@ -4,8 +4,8 @@
 import { useWork } from "../../parts/Form.tsx"
 import { duration } from "../../parts/format.ts"
 import { act, report } from "../../state/actions.ts"
-import { useTexts } from "../../state/preferences.ts"
 import { linkTo } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import type { UpstreamItem } from "../../state/upstreams.ts"
 import { changedBy } from "./EditUpstream.tsx"
 

@@ -2,7 +2,7 @@
  * The prompts of a row of usage: the share that came from caches, as a bar of cached, written and fresh tokens.
  */
 import { number, percent } from "../../parts/format.ts"
-import { useTexts } from "../../state/preferences.ts"
+import { useTexts } from "../../state/texts.ts"
 import { cacheOf, cacheParts, type Measures } from "./rows.ts"
 
 interface Shown {

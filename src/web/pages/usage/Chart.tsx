@@ -20,8 +20,9 @@ import {
   zoneName
 } from "../../parts/format.ts"
 import { useStill } from "../../parts/still.ts"
-import { themeAtom, useTexts, zoneAtom } from "../../state/preferences.ts"
+import { themeAtom, zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
+import { useTexts } from "../../state/texts.ts"
 import { isLine, type MeasureName, type Part, type Stack, topsOf } from "./rows.ts"
 
 /** The computed value of a colour of the style sheet. */

@@ -4,9 +4,9 @@
 import { number, percent } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import type { RequestFacets } from "../../state/requests.ts"
 import { linkTo, type Query } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 
 /** `query` is the filter of the requests that were counted. */
 export const MissReasons = ({ counted: { facets, total }, query }: {

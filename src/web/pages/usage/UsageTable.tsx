@@ -6,9 +6,9 @@ import { dateTime, dayStart, number, percent, utcDate } from "../../parts/format
 import { RowMenu } from "../../parts/Menu.tsx"
 import { type Column, Pager, Row, Table } from "../../parts/Table.tsx"
 import { Count, Money, Took } from "../../parts/Values.tsx"
-import { useTexts } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { choose, linkTo, routeAtom } from "../../state/route.ts"
+import { useTexts } from "../../state/texts.ts"
 import { isoHour } from "../nouns/hours.ts"
 import { CacheShare } from "./CacheCell.tsx"
 import { type Choice, hour, orderFor } from "./choice.ts"
@@ -124,7 +124,7 @@ interface Measure extends Column {
 
 /** The columns of measures. */
 const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): ReadonlyArray<Measure> => {
-  const t = useTexts().usage
+  const { common, usage: t } = useTexts()
   const hasCost = currency !== null || Number(totals.cost) > 0
   const percentile = (name: LineName, show: (value: number) => ComponentChildren) => (row: Measures) =>
     row[name] !== null
@@ -176,7 +176,7 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
       sort: "cost",
       rank: 2,
       cell: ({ cost, unpriced_requests }) => (
-        <span title={unpriced_requests === 0 ? undefined : t.unpriced(unpriced_requests)}>
+        <span title={unpriced_requests === 0 ? undefined : common.unpriced(unpriced_requests)}>
           <Money amount={cost} currency={currency} inTable />
           {unpriced_requests > 0 && " *"}
         </span>
@@ -313,7 +313,7 @@ export const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonl
         />
       )}
       {reply.truncated && <p class="hint">{t.cut(rows.length)}</p>}
-      {hasUnpriced && <p class="hint">* {t.unpriced(totals.unpriced_requests)}</p>}
+      {hasUnpriced && <p class="hint">* {common.unpriced(totals.unpriced_requests)}</p>}
     </>
   )
 }
