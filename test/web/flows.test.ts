@@ -19,7 +19,7 @@ const countClicks = async (page: Page): Promise<() => Promise<number>> => {
 const link = (page: Page, name: string) => page.getByRole("link", { name, exact: true })
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true })
 
-it("why a key is slow since an hour is told after two clicks", async () => {
+it("two clicks lead to why a key is slow since an hour", async () => {
   const gateway = await startGateway()
   await admin(gateway.url, "POST", "/admin/keys", { key: "of-the-website", name: "Website chat" })
   const { close, page } = await openSignedIn(browser(), gateway.url)

@@ -253,10 +253,6 @@ class Drawn {
 
 const rounding = 0.002
 
-/** A bar of what there is has at least one of 24 pixels. */
-const bar = (least: number, most = least): Drawn =>
-  most === 0 ? new Drawn(0, 0) : new Drawn(Math.max(1 / 24, least), Math.max(1 / 24, most))
-
 /** Bars of a strip, whose largest one has the full height; what there is has at least 3 percent of it. */
 const stripOf = (values: ReadonlyArray<number>, most: number): ReadonlyArray<Drawn> =>
   values.map((value) =>

@@ -547,7 +547,7 @@ export const en = {
     count: (n: number) => count(n, "account", "accounts"),
     total: (n: number) => count(n, "account", "accounts"),
     empty:
-      "An account is a login or a key with which the gateway asks an upstream. There is none yet, so it cannot answer requests.",
+      "An account is a login or a key with which the gateway asks an upstream. Without one it cannot answer requests.",
     emptyBuiltIn:
       "An account is a login or a key with which the gateway asks an upstream. The built-in upstream needs none.",
     emptyServed:
@@ -700,7 +700,7 @@ export const en = {
     setPrice: "Set price",
     search: "Search models",
     onlyMissing: (n: number) => `Only models with a missing price (${separated(n)})`,
-    empty: "A model is a name that clients may ask for. There is none yet: upstreams bring them.",
+    empty: "A model is a name that clients may ask for. Upstreams bring them.",
     noneFound: "No model matches.",
     total: (n: number) => count(n, "row", "rows"),
     unused: "Prices that no model uses",
