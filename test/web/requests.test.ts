@@ -4,6 +4,7 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
+import { readFileSync } from "node:fs"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
@@ -211,6 +212,32 @@ describe("the list of requests", () => {
     await page.getByRole("dialog").getByRole("textbox", { name: "Request id" }).fill("early-1")
     await page.getByRole("dialog").getByRole("button", { name: "Compare", exact: true }).click()
     await facts.getByRole("columnheader", { name: "early-1" }).waitFor()
+  })
+
+  it("is saved as lines of JSON, as it is narrowed, with the filter in the name of the file", async () => {
+    await start()
+    await rows(50)
+    const save = async () => {
+      const saved = page.waitForEvent("download")
+      await button("Download JSONL").click()
+      const file = await saved
+      const lines = readFileSync(await file.path(), "utf8").trimEnd().split("\n")
+      return [
+        file.suggestedFilename(),
+        lines.map((line) => (JSON.parse(line) as { request_id: string }).request_id)
+      ] as const
+    }
+    const [all, ids] = await save()
+    assert.strictEqual(all, "requests.jsonl")
+    // All pages, and not the shown one alone.
+    assert.isAtLeast(ids.length, 64)
+    assert.strictEqual(ids.at(-1), "early-1")
+    await page.goto(`${gateway.url}/console/#/requests?code=${encodeURIComponent(`"model_not_found"`)}`)
+    await rows(3)
+    const [narrowed, missing] = await save()
+    assert.strictEqual(narrowed, "requests-code-model_not_found.jsonl")
+    assert.deepStrictEqual(missing, ["missing-3", "missing-2", "missing-1"])
+    await page.getByText("3 rows saved as requests-code-model_not_found.jsonl.").waitFor()
   })
 
   it("is walked through by J and K; Enter opens the drawer, and then the page", async () => {

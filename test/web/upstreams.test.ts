@@ -430,7 +430,7 @@ describe("several upstreams elsewhere at the console", () => {
     for (const [action, state] of [["Disable", "Disabled"], ["Enable", "Ready"]] as const) {
       await button("Actions hosted").click()
       await page.getByRole("menuitem", { name: action }).click()
-      await facts.getByText(state).waitFor()
+      await facts.getByText(state, { exact: true }).waitFor()
     }
 
     await table("Account").getByRole("link").click()

@@ -63,9 +63,17 @@ describe("the console", () => {
     await untilValue("the second test", () => receiver.received.length, (count) => count === 2)
     assert.isTrue(isSignedBy(secret, receiver.received[1]!))
     assert.notInclude(await page.content(), secret)
+    await row("ops").getByRole("button", { name: "Deliveries ops" }).click()
+    const deliveries = dialog("Deliveries to ops").getByRole("table", { name: "Deliveries to ops" })
+    await deliveries.getByRole("row", { name: /webhook\.test ● ?HTTP 204/ }).nth(1).waitFor()
+    await deliveries.getByRole("button", { name: "Send again webhook.test" }).last().click()
+    await deliveries.locator("tbody tr").nth(2).waitFor()
+    assert.strictEqual(receiver.received[2]!.text, receiver.received[0]!.text)
+    assert.deepStrictEqual(await findings(page, "dialog"), [])
+    await dialog("Deliveries to ops").getByRole("button", { name: "Close" }).click()
     await row("ops").getByRole("button", { name: "Delete ops" }).click()
     await dialog("ops").getByRole("button", { name: "Delete" }).click()
-    await page.getByText("There are no webhooks.").waitFor()
+    await page.getByText("There are no webhooks. Add one, and your own program hears").waitFor()
   })
 
   it("sets what a key's limit does, and its class, and shows both in the list", async () => {

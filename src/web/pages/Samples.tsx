@@ -5,6 +5,7 @@ import { useMemo, useState } from "preact/hooks"
 import { playedStyles } from "../../api.ts"
 import { Badge } from "../parts/Badge.tsx"
 import { DeleteDialog } from "../parts/Dialog.tsx"
+import { Empty } from "../parts/Empty.tsx"
 import { Form, type ReadField, Search, Select, TextField, useWork } from "../parts/Form.tsx"
 import { bytes } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
@@ -16,6 +17,7 @@ import { act, report } from "../state/actions.ts"
 import { rest } from "../state/client.ts"
 import { failureText } from "../state/failure.ts"
 import { readOf, reload } from "../state/reads.ts"
+import { useValue } from "../state/registry.ts"
 import { choose, useQuery } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
 
@@ -80,6 +82,8 @@ const Captured = () => {
     const query = { limit: shownReplies, ...(q === "" ? {} : { q }) }
     return readOf("admin-samples", "query", { query, reactivityKeys: ["captures"] })
   }, [q])
+  // A search over nothing has no use.
+  const isEmpty = useValue(found)?.items.length === 0 && q === ""
   return (
     <Section
       name={t.capturedReplies}
@@ -108,14 +112,14 @@ const Captured = () => {
                 { name: t.actions, hidden: true, width: "6rem", class: "tools" }
               ]}
               rows={items.length}
-              empty={q === "" ? t.noneCaptured : t.noneFound}
+              empty={q === "" ? <Empty>{t.noneCaptured}</Empty> : t.noneFound}
             >
               {items.map(({ chain_key, created_at, model, request_preview, response_preview, round_count, status }) => (
                 <Row
                   key={chain_key}
                   cells={[
-                    request_preview || "–",
-                    response_preview || "–",
+                    <Preview key="asked" text={request_preview} />,
+                    <Preview key="answered" text={response_preview} />,
                     <When key="time" at={created_at} />,
                     <Status key="status" status={status} />,
                     model ?? "–",
@@ -193,7 +197,7 @@ const Saved = () => {
               { name: t.actions, hidden: true, width: "4rem", class: "tools" }
             ]}
             rows={items.length}
-            empty={t.noneSaved}
+            empty={<Empty>{t.noneSaved}</Empty>}
           >
             {items.slice(0, shownSamples).map((
               { bytes: size, created_at, model, round_count, sample_id: id, status }

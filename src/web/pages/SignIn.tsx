@@ -12,6 +12,8 @@ import { base } from "../state/client.ts"
 import { signIn } from "../state/session.ts"
 import { useTexts } from "../state/texts.ts"
 
+const [shown, hidden] = [{ type: "text" }, { type: "password" }] as const
+
 /** The field of the key and the button below it. `children` stand above; `class` is the form's. */
 const KeyForm = ({ children, class: kind = "" }: {
   readonly class?: string
@@ -38,7 +40,7 @@ const KeyForm = ({ children, class: kind = "" }: {
             <Field label={t.signIn.key}>
               <input
                 ref={field}
-                type={isShown ? "text" : "password"}
+                {...isShown ? shown : hidden}
                 autocomplete="current-password"
                 spellcheck={false}
                 required

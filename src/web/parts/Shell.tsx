@@ -3,7 +3,7 @@
  */
 import { useEffect, useReducer, useRef, useState } from "preact/hooks"
 import { Overview } from "../pages/overview/Overview.tsx"
-import { dismissOutcome, type Outcome, outcomeAtom, report } from "../state/actions.ts"
+import { dismissOutcome, type Outcome, outcomeAtom } from "../state/actions.ts"
 import { keysAtom, nearLimits, problemsEvery, troubled } from "../state/attention.ts"
 import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents, resetLists, useReread } from "../state/live.ts"
 import { failingAtom, readAllAgain } from "../state/reads.ts"

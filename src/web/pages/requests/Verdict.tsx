@@ -96,7 +96,7 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
       <section class="verdict" aria-label={t.whatHappened}>
         <p class="sentence">
           <span class={`badge ${tone}`}>
-            <span aria-hidden="true">{signs[tone]}</span>
+            <Sign of={signs[tone]} />
           </span>
           <span>
             <Sentence kind={kind} record={record} />{" "}
