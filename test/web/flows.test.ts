@@ -19,13 +19,15 @@ const countClicks = async (page: Page): Promise<() => Promise<number>> => {
 const link = (page: Page, name: string) => page.getByRole("link", { name, exact: true })
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true })
 
-it("why a key is slow since an hour is in sight after two clicks", async () => {
-  const gateway = await startGateway({ keys: [{ key: "of-the-website", name: "Website chat" }] })
+it("two clicks lead to why a key is slow since an hour", async () => {
+  const gateway = await startGateway()
+  await admin(gateway.url, "POST", "/admin/keys", { key: "of-the-website", name: "Website chat" })
   const { close, page } = await openSignedIn(browser(), gateway.url)
   const hour = 3_600_000
   const end = Math.ceil(Date.now() / hour) * hour
   await page.route(/\/admin\/usage\?.*by=hour/, async (route) => {
-    const reply = await (await route.fetch()).json() as { readonly totals: object }
+    const { pathname, search } = new URL(route.request().url())
+    const reply = await admin(gateway.url, "GET", pathname + search) as { readonly totals: object }
     // The last hour is ten times as slow, by the wait for a slot.
     const rows = Array.from({ length: 24 }, (_, place) => {
       const isSlow = place === 23
@@ -96,8 +98,9 @@ it("a new person gets a key and everything to begin with after four clicks", asy
 })
 
 it("an account that died is mended after four clicks, with its note and in its place", async () => {
-  const known = ["ada", "grace"].map((name) => ({ account: emailOf(name), password: name === "ada" ? "right" : "p" }))
-  const site = await startSite({ accounts: accounts("ada", "grace") }, { reference: { accounts: known } })
+  const [ada, grace] = accounts("ada", "grace")
+  const known = [{ ...ada!, password: "right" }, grace!]
+  const site = await startSite({ accounts: [ada!, grace!] }, { reference: { accounts: known } })
   await admin(site.url, "PATCH", `/admin/accounts/${emailOf("ada")}`, { note: "of the first floor" })
   await chat(site.url, "!say one", { target: emailOf("ada") })
   const { close, page } = await openSignedIn(browser(), site.url, "about")
@@ -121,4 +124,27 @@ it("an account that died is mended after four clicks, with its note and in its p
   assert.include(JSON.stringify(await chat(site.url, "!say back", { target: emailOf("ada") })), "back")
   await close()
   await site.stop()
+})
+
+it("an account whose token comes from a program says whom it stands for and until when, and gets a new one on a press", async () => {
+  const credential = { from: "command", run: ["/bin/echo", "a-token"], for: 3_600 }
+  const gateway = await startGateway({
+    upstreams: { corp: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { large: "large" } } },
+    accounts: [{ upstream: "corp", credential }]
+  })
+  const viewport = { width: 1440, height: 900 }
+  const { close, page } = await openSignedIn(browser(), gateway.url, "accounts", { viewport })
+  const rows = page.getByRole("table", { name: "Accounts" })
+  await rows.getByText("command · /bin/echo").waitFor()
+  await rows.getByRole("link", { name: /^corp\/command:|^command:/ }).click()
+  const facts = page.getByRole("definition")
+  await facts.getByText("command · /bin/echo").waitFor()
+  assert.strictEqual(await page.getByText("Token ends", { exact: true }).count(), 0)
+  // Its token comes from the source alone.
+  assert.strictEqual(await button(page, "Set token").count(), 0)
+  await button(page, "Renew now").click()
+  await page.getByText(/^corp\/command:\w+ has a new token\.$/).waitFor()
+  await page.getByText("Token ends", { exact: true }).waitFor()
+  await close()
+  await gateway.stop()
 })

@@ -532,11 +532,12 @@ describe("the figures of the console", () => {
     // The bars of the hour are of the attempts since the restart.
     for (const name of upstreamNames) {
       const row = rows.getByRole("img", { name: `Attempts of ${name} in the last hour` })
-      const tries = recent.flatMap((done) => done.tries).filter((each) => each.upstream === name)
+      const tries = recent.flatMap((done) => done.tries.map((each) => ({ ...each, isRefused: done.end === "refused" })))
+        .filter((each) => each.upstream === name)
       await shows(`the hour of ${name}`, async () => {
         const bars = (await row.locator("title").allTextContents()).map((text) => text.match(/\d+/g)!.map(Number))
         return [2, 3].map((place) => String(sum(bars.map((numbers) => numbers[place]!))))
-      }, [tries.length, tries.filter(({ failed }) => failed).length].map(String))
+      }, [tries.length, tries.filter(({ failed, isRefused }) => failed && !isRefused).length].map(String))
     }
 
     const most = region("Most used today")
@@ -715,8 +716,8 @@ describe("the figures of the console", () => {
     await touched("Upstream", own, upstreamOf)
     await failures(recent.filter((done) => nameOf(done) === name))
     await shows("limits", region("Limits").locator(".hint").allTextContents.bind(region("Limits").locator(".hint")), [
-      `${own.filter(isKnown).length} of 1,000 requests/day`,
-      `${money(sumsOf(own).cost, currency)} of €50/day`
+      `${own.filter(isKnown).length} of 1,000 requests/day, resets 11 Mar 00:00`,
+      `${money(sumsOf(own).cost, currency)} of €50/day, resets 11 Mar 00:00`
     ])
   })
 

@@ -498,6 +498,8 @@ export const en = {
     endsAt: (time: string) => `until ${time}`,
     renewed: "Renewed",
     renewalFailed: "Renewal failed",
+    renew: "Renew now",
+    renewedNow: (id: string) => `${id} has a new token.`,
     never: "never",
     failedOf: (failed: string, all: string) => `${failed} of ${all} attempts of the last hour failed`,
     requestsOf: (id: string) => `Requests of ${id}`,

@@ -1147,6 +1147,8 @@ export const zh: AllTexts = {
     endsAt: (time) => `至 ${time}`,
     renewed: "续期于",
     renewalFailed: "续期失败",
+    renew: "立即续期",
+    renewedNow: (id) => `${id} 已获得新令牌。`,
     never: "从未",
     failedOf: (failed, all) => `最近一小时 ${all} 次尝试中失败 ${failed} 次`,
     requestsOf: (id) => `${id} 的请求`,

@@ -6,12 +6,13 @@ import { Card } from "../../parts/Card.tsx"
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Facts } from "../../parts/Facts.tsx"
+import { useWork } from "../../parts/Form.tsx"
 import { exactTime, number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Ago, When } from "../../parts/Time.tsx"
-import { act } from "../../state/actions.ts"
+import { act, report } from "../../state/actions.ts"
 import type { AccountItem } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { accountName, defaultUpstream } from "../../state/names.ts"
@@ -74,6 +75,12 @@ const Account = ({ isGone, item: listed, listedAt }: {
   const { at, item } = useNewest(listed, listedAt)
   const [open, setOpen] = useState<"delete" | "note" | "organization" | "secret" | "sessions">()
   const isTesting = useAtom(progressAtom) !== undefined
+  const [isRenewing, renew] = useWork(async () => {
+    const reply = await act((client) => client["admin-accounts"].renew({ params: { identifier: name } }), {
+      subjects: changedBy
+    })
+    if (reply !== undefined) report(reply.success ? t.renewedNow(name) : `${name}: ${reply.message}`, !reply.success)
+  })
   const hasOrganization = useUpstreamsWithOrganizations().has(item.upstream ?? defaultUpstream)
   const { disabled, hash, identifier, in_use, last_error, last_test, last_used_at, note, organization, slots } = item
   const upstream = item.upstream ?? defaultUpstream
@@ -84,6 +91,8 @@ const Account = ({ isGone, item: listed, listedAt }: {
     <>
       <Heading name={identifier}>
         <button type="button" disabled={isTesting} onClick={() => void runTests([name])}>{t.test}</button>
+        {item.credential !== undefined && <button type="button" disabled={isRenewing} onClick={renew}>{t.renew}
+        </button>}
         {secret !== undefined && (
           <button type="button" onClick={() => setOpen("secret")}>
             {secret === "password" ? t.setPassword : t.setToken}
