@@ -280,6 +280,8 @@ export interface QueueWaiter {
 /** The use of an account without a slot: for account tests and the deletion of sessions, which limits do not hold up. */
 export interface AccountAccess extends Pick<Lease, "upstream" | "driver" | "credential" | "report"> {
   readonly account: LeasedAccount
+  /** Asks the source of its credential for a newer token; `undefined` for an account with a token or a login. */
+  readonly renewNow: Effect.Effect<void, UpstreamFailure> | undefined
 }
 
 /** What operators see of a configured account. */

@@ -301,7 +301,7 @@ export const makePoolOver = Effect.fnUntraced(function*<T extends AccountTokens,
         (report): AccountAccess => {
           const { upstream } = account
           const credential = new AccountCredential(account, tokens, new Held(upstream, driver, undefined))
-          return { upstream, driver, credential, account: leasedAccount(account), report }
+          return { upstream, driver, credential, account: leasedAccount(account), report, renewNow: tokens.renewNow }
         }
       )
     })

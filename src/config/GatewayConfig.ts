@@ -5,7 +5,7 @@
  */
 import type * as Redacted from "effect/Redacted"
 import type { DriverName } from "../contracts/drivers.ts"
-import type { ServingContract } from "../contracts/names.ts"
+import type { CloudName, ServingContract, VendorPlace } from "../contracts/names.ts"
 import type { Limits } from "../domain/limits.ts"
 import type { ModelFacts } from "../domain/modelFacts.ts"
 import type { Model } from "../domain/models.ts"
@@ -22,6 +22,8 @@ import type { UpstreamTls } from "./tls.ts"
 import type { KeyLimit } from "./windowLimit.ts"
 
 export interface AdminConfig {
+  /** Operators may not change the configuration. */
+  readonly locked: boolean
   readonly jwt_expire_hours: number
   /** The scrypt hash of the admin password. When set, it replaces the environment's admin key. */
   readonly password_hash: Redacted.Redacted<string> | undefined
@@ -71,6 +73,8 @@ export interface AuthConfig {
   readonly public_models: boolean
   /** Concurrent requests of callers with their own tokens. */
   readonly direct_max_inflight: number
+  /** Whether added keys are kept as hashes. */
+  readonly hash_keys: boolean
   /** SHA-256 digests (hex) of removed keys, newest last. They are never sent to the upstream as tokens. */
   readonly removed_keys: ReadonlyArray<string>
 }
@@ -95,6 +99,8 @@ export interface UpstreamConfig {
   readonly driver: DriverName
   /** Without a trailing slash, with the query that every call gets; empty with the embedded driver. */
   readonly base_url: string
+  /** The vendor whose server it is, and where; `undefined` for a server that is as its contract says. */
+  readonly server: VendorServer | undefined
   readonly models: ReadonlyArray<ConfiguredModel>
   /** The contract of completions; `undefined` for the one of the driver. */
   readonly contract: ServingContract | undefined
@@ -139,6 +145,12 @@ export interface UpstreamConfig {
   readonly account_max_queue: number | undefined
   /** The limits in effect, derived from the accounts where they are unset. */
   readonly limits: UpstreamLimits
+}
+
+/** A vendor's server, as operators name it. */
+export interface VendorServer {
+  readonly vendor: CloudName
+  readonly place: VendorPlace
 }
 
 /** A header that goes to an upstream; its value is a secret. */

@@ -6,7 +6,7 @@ import { type Account, keyless } from "./Account.ts"
 import { type Fault, fault } from "./ConfigError.ts"
 import type { UpstreamLimits } from "./GatewayConfig.ts"
 import type * as Groups from "./schema.ts"
-import type { ConfiguredUpstream, DecodedUpstreams } from "./upstreams.ts"
+import { type ConfiguredUpstream, type DecodedUpstreams, vendorAddress } from "./upstreams.ts"
 
 /** The accounts of an upstream, counted. */
 export interface AccountCount {
@@ -18,6 +18,8 @@ export interface AccountCount {
   login: number | undefined
   /** The place of the first one whose token comes from a source. */
   credential: number | undefined
+  /** The place of the first one whose credential signs requests. */
+  signing: number | undefined
 }
 
 /** Counts the accounts of each upstream that has any. */
@@ -25,11 +27,12 @@ export const countAccounts = (accounts: ReadonlyArray<Account>): ReadonlyMap<str
   const counts = new Map<string, AccountCount>()
   for (const [place, account] of accounts.entries()) {
     const count = counts.get(account.upstream) ??
-      { total: 0, enabled: 0, first: undefined, login: undefined, credential: undefined }
+      { total: 0, enabled: 0, first: undefined, login: undefined, credential: undefined, signing: undefined }
     if (count.total === 0) counts.set(account.upstream, count)
     count.total++
     if (account.password !== undefined && account.token === undefined) count.login ??= place
     if (account.credential !== undefined) count.credential ??= place
+    if (account.credential?.from === "aws") count.signing ??= place
     if (account.disabled) continue
     count.enabled++
     count.first ??= account
@@ -91,8 +94,12 @@ export const checkLogins = (
   counts: ReadonlyMap<string, AccountCount>,
   faults: Array<Fault>
 ): void => {
-  for (const { driver, name } of upstreams.values()) {
-    const { credential, login } = counts.get(name) ?? {}
+  for (const { driver, name, server } of upstreams.values()) {
+    const { credential, login, signing } = counts.get(name) ?? {}
+    if (signing !== undefined && isServer(driver) && vendorAddress({ driver, server })?.signing === undefined) {
+      const vendors = "bedrock or bedrock-runtime"
+      faults.push(fault(`accounts[${signing}].credential`, `must be of an upstream with the vendor ${vendors}`))
+    }
     if (credential !== undefined && !isServer(driver)) {
       faults.push(fault(`accounts[${credential}].credential`, `must be unset with the ${driver} driver`))
     }

@@ -6,14 +6,21 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { answerer, baseAddress, hasApis, hasTools, isServer, protocolNames } from "../contracts/drivers.ts"
-import { contractOfApi } from "../contracts/names.ts"
+import {
+  addressOfCloud,
+  clouds,
+  contractOfApi,
+  driversOfCloud,
+  type PlaceField,
+  type VendorAddress
+} from "../contracts/names.ts"
 import { natives, normalizeModelName } from "../domain/models.ts"
 import { routeFaults } from "../domain/routeFaults.ts"
 import { type RoutedModel, type RoutedUpstream, targetText, upstreamOfTarget } from "../domain/routes.ts"
 import { onPath } from "../domain/serverAddress.ts"
 import { defaultUpstream } from "../domain/upstreamNames.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
-import type { ConfiguredModel, RouteConfigEntry, UpstreamConfig } from "./GatewayConfig.ts"
+import type { ConfiguredModel, RouteConfigEntry, UpstreamConfig, VendorServer } from "./GatewayConfig.ts"
 import { isJsonObject, type RawConfig } from "./json.ts"
 import { factsIn } from "./modelFacts.ts"
 import { namesVariable } from "./referenceNames.ts"
@@ -70,13 +77,47 @@ export const addressRule = (address: string): string | undefined => {
   return href === whole ? undefined : normalForm
 }
 
+/** The vendor's server of an upstream at a place of the file. */
+const toServer = (entry: Entry, place: string, faults: Array<Fault>): VendorServer | undefined => {
+  const { driver, project = "", region = "", resource = "", vendor } = entry
+  const said = { region, project, resource }
+  const needs: ReadonlyArray<PlaceField> = vendor === undefined ? [] : clouds[vendor].needs
+  const of = vendor === undefined ? "without a vendor" : `with the vendor ${vendor}`
+  for (const field of Struct.keys(said)) {
+    if (needs.includes(field) && said[field] === "") faults.push(fault(`${place}.${field}`, `is required ${of}`))
+    if (!needs.includes(field) && entry[field] !== undefined) {
+      faults.push(fault(`${place}.${field}`, `must be unset ${of}`))
+    }
+  }
+  if (vendor === undefined) return undefined
+  const drivers = driversOfCloud(vendor)
+  if (!drivers.includes(driver)) faults.push(fault(`${place}.driver`, `must be one of ${drivers.join(", ")} ${of}`))
+  return { vendor, place: said }
+}
+
+/** The address of the server of an upstream as its vendor has it; `undefined` without a vendor. */
+export const vendorAddress = (
+  { driver, server }: Pick<UpstreamConfig, "driver" | "server">
+): VendorAddress | undefined => server && addressOfCloud(server.vendor, driver, server.place)
+
 /** The base URL of an upstream at a place of the file, without a trailing slash. */
 const toBaseUrl = (
   group: Entry,
+  address: VendorAddress | undefined,
   place: string,
   faults: Array<Fault>
 ): string => {
   const written = (group.base_url ?? "").trim()
+  if (address !== undefined) {
+    const origin = written.replace(/\/+$/, "") || address.origin
+    const rule = written === "" ? undefined : addressRule(origin) ??
+      (origin === new URL(origin).origin
+        ? undefined
+        : "must have no path and no query beside a vendor, which has its own")
+    if (rule !== undefined) faults.push(fault(`${place}.base_url`, rule))
+    return origin + address.base
+  }
+  if (group.vendor !== undefined) return written
   // Operators often paste the full endpoint address in place of the base URL.
   const base_url = onPath(written, (path) => baseAddress(group.driver, path))
   const rule = base_url !== ""
@@ -177,7 +218,9 @@ const toUpstream = (
   outside: Outside,
   faults: Array<Fault>
 ): ConfiguredUpstream => {
-  const base_url = toBaseUrl(entry, place, faults)
+  const server = toServer(entry, place, faults)
+  const address = vendorAddress({ driver: entry.driver, server })
+  const base_url = toBaseUrl(entry, address, place, faults)
   const isPlain = entry.tls !== undefined && base_url.startsWith("http:")
   if (isPlain) faults.push(fault(`${place}.tls`, "must be unset with an http address"))
   const { connect, first_byte, silence } = entry.timeouts
@@ -185,6 +228,7 @@ const toUpstream = (
     name,
     driver: entry.driver,
     base_url,
+    server,
     models: toModels(entry, place, faults),
     contract: toContract(entry.driver, entry, place, faults),
     compaction: ofApis(entry.driver, entry.compaction, `${place}.compaction`, faults) ?? "auto",
@@ -198,7 +242,7 @@ const toUpstream = (
     timeouts: { connect, first_byte, silence },
     headers: toHeaders(entry.headers, `${place}.headers`, outside.variables, faults),
     credential: toCredential(entry, `${place}.credential`, faults),
-    credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults),
+    credential_header: toCredentialHeader(entry, `${place}.credential_header`, faults) ?? address?.keyHeader,
     forward_headers: toForwarded(entry, `${place}.forward_headers`, faults),
     errors: entry.errors,
     choose: entry.choose,

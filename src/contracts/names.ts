@@ -104,6 +104,94 @@ export type VendorName = Exclude<Protocols[UpstreamProtocol]["family"], undefine
 /** The styles by which clients speak a contract. */
 export type SpokenStyle = Exclude<Protocols[UpstreamProtocol]["style"], undefined>
 
+/** What operators say of a server by which its vendor has an address for it, by the names of the settings. */
+export type PlaceField = "region" | "project" | "resource"
+
+/** Where a vendor's server is; empty for what the vendor does not need. */
+export type VendorPlace = Readonly<Record<PlaceField, string>>
+
+/** What is known of a vendor's server by its place. */
+export interface VendorAddress {
+  /** Scheme and host, in place of which an operator may say another one. */
+  readonly origin: string
+  /** What is between that and the paths of the contract. */
+  readonly base: string
+  /** The service and region of signatures; `undefined` where a header has the credential. */
+  readonly signing: { readonly service: string; readonly region: string } | undefined
+  /** The header that has a key as it stands; `undefined` for the contract's. */
+  readonly keyHeader: string | undefined
+}
+
+interface Cloud {
+  readonly needs: ReadonlyArray<PlaceField>
+  readonly servers: { readonly [Driver in ServerProtocol]?: (place: VendorPlace) => VendorAddress }
+}
+
+const mantle = (base: string) => ({ region }: VendorPlace): VendorAddress => ({
+  origin: `https://bedrock-mantle.${region}.api.aws`,
+  base,
+  signing: { service: "bedrock-mantle", region },
+  keyHeader: undefined
+})
+
+const runtime = (base: string) => ({ region }: VendorPlace): VendorAddress => ({
+  origin: `https://bedrock-runtime.${region}.amazonaws.com`,
+  base,
+  signing: { service: "bedrock", region },
+  keyHeader: undefined
+})
+
+/** `global` and the regions of several countries have hosts of their own. */
+const vertex = (publisher: string) => ({ project, region }: VendorPlace): VendorAddress => ({
+  origin: region === "global"
+    ? "https://aiplatform.googleapis.com"
+    : region === "us" || region === "eu"
+    ? `https://aiplatform.${region}.rep.googleapis.com`
+    : `https://${region}-aiplatform.googleapis.com`,
+  base: `/v1/projects/${encodeURIComponent(project)}/locations/${region}/publishers/${publisher}`,
+  signing: undefined,
+  keyHeader: undefined
+})
+
+const azure = ({ resource }: VendorPlace): VendorAddress => ({
+  origin: `https://${resource}.openai.azure.com`,
+  base: "/openai/v1",
+  signing: undefined,
+  keyHeader: "api-key"
+})
+
+/**
+ * Vendors whose servers are found by what operators say of them: what that is, and the address of the server of each driver. `vendors.ts` has
+ * what these servers have otherwise than the contracts.
+ */
+export const clouds = {
+  bedrock: {
+    needs: ["region"],
+    servers: { openai: mantle("/v1"), responses: mantle("/v1"), messages: mantle("/anthropic") }
+  },
+  "bedrock-runtime": {
+    needs: ["region"],
+    servers: { openai: runtime("/openai/v1"), responses: runtime("/openai/v1"), messages: runtime("") }
+  },
+  vertex: { needs: ["region", "project"], servers: { generate: vertex("google"), messages: vertex("anthropic") } },
+  azure: { needs: ["resource"], servers: { openai: azure, responses: azure } }
+} as const satisfies { readonly [name: string]: Cloud }
+
+/** A vendor by its name in the configuration. */
+export type CloudName = keyof typeof clouds
+
+/** The names of these vendors. */
+export const cloudNames = Object.keys(clouds) as ReadonlyArray<CloudName>
+
+/** The drivers that a vendor has servers of. */
+export const driversOfCloud = (name: CloudName): ReadonlyArray<string> => Object.keys(clouds[name].servers)
+
+/** The address of a vendor's server; `undefined` for a driver that it has no server of. */
+export const addressOfCloud = (name: CloudName, driver: string, place: VendorPlace): VendorAddress | undefined => {
+  const servers: { readonly [driver: string]: (place: VendorPlace) => VendorAddress } = clouds[name].servers
+  return Object.hasOwn(servers, driver) ? servers[driver]?.(place) : undefined
+}
+
 /** The contract that serves completions of a server with several; `auto` leaves it to each request. */
 export type ServingContract = "openai" | "responses" | "auto"
 

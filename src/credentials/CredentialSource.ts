@@ -5,8 +5,7 @@
  * The one thing to know: what is here names a source and a step of it, never a token or a secret.
  */
 import type * as Effect from "effect/Effect"
-import { secretsOfToken, tokenOfLogin } from "../domain/ownLogin.ts"
-import { tokenOfKeys } from "../domain/signingKeys.ts"
+import { secretsOfToken, tokenOfKeys, tokenOfLogin } from "../domain/ownLogin.ts"
 import { UpstreamFailure } from "../domain/UpstreamFailure.ts"
 
 /** A token as its source has issued it. */

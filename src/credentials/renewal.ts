@@ -75,6 +75,8 @@ export interface RenewedSource extends CredentialSource {
   readonly drop: (stale: string | undefined) => void
   /** Asks for a new token, even the one that the upstream has refused. */
   readonly again: Effect.Effect<string | undefined, UpstreamFailure>
+  /** Asks the source for a newer token, as an operator orders it. While it fails, the held one serves. `undefined` without a source. */
+  readonly renewNow: Effect.Effect<void, UpstreamFailure> | undefined
   /** `undefined` for a login or a configured token. */
   readonly facts: () => CredentialFacts | undefined
 }
@@ -201,6 +203,11 @@ export const makeSource = (options: RenewalOptions, place: TokenPlace): RenewedS
       refused = undefined
       return maker === undefined ? without() : join(maker)
     }),
+    renewNow: maker === undefined || maker.kind === loginKind
+      ? undefined
+      : Effect.asVoid(
+        Effect.suspend(() => Deferred.await(running ?? start(maker, held() === undefined ? "login" : "refresh")))
+      ),
     facts: () =>
       maker === undefined || maker.kind === loginKind
         ? undefined

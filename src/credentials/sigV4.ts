@@ -5,7 +5,7 @@
  */
 import { AwsV4Signer } from "aws4fetch"
 import * as Effect from "effect/Effect"
-import type { SigningKeys } from "../domain/signingKeys.ts"
+import type { SigningKeys } from "../domain/ownLogin.ts"
 
 /** What a signature is valid for. */
 export interface SigningScope {

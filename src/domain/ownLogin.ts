@@ -1,9 +1,9 @@
 /**
- * A caller's own login with a vendor, beside the gateway's key: the header that it came in, and its value.
+ * Credentials that are no plain key: a caller's own login with a vendor, beside the gateway's key, which is the header that it came in and its
+ * value; and keys of AWS, by which each request is signed.
  *
- * It travels as a token, which no configured token can be: those have no line breaks.
+ * They travel as tokens, which no configured token can be: those have no line breaks.
  */
-import { keysOfToken, secretsOfKeys } from "./signingKeys.ts"
 
 /** The headers that may have a login, the first one that is sent counts. */
 export const loginHeaders = ["authorization", "x-api-key", "x-goog-api-key"] as const
@@ -26,6 +26,34 @@ export const loginOfToken = (token: string): OwnLogin | undefined => {
   const [before, header, value] = token.split("\n", 3)
   return before === "" && header !== undefined && header !== "" && value !== undefined ? { header, value } : undefined
 }
+
+/** Keys of AWS. Those of a session have its token beside them. */
+export interface SigningKeys {
+  readonly id: string
+  readonly secret: string
+  readonly session: string | undefined
+}
+
+/** Keys in one line, as their source issues them. */
+export const textOfKeys = ({ id, secret, session }: SigningKeys): string => [id, secret, session ?? ""].join(" ").trim()
+
+/** The token of keys in one line. */
+export const tokenOfKeys = (text: string): string => `\n\n${text}`
+
+/** The keys that a token is; `undefined` for other tokens. */
+export const keysOfToken = (token: string): SigningKeys | undefined => {
+  if (!token.startsWith("\n\n")) return undefined
+  const [id = "", secret = "", session] = token.slice(2).split(" ")
+  return { id, secret, session }
+}
+
+/** What of keys must not be shown: each of them, and the line last. */
+export const secretsOfKeys = (keys: SigningKeys): ReadonlyArray<string> => [
+  keys.id,
+  keys.secret,
+  ...(keys.session === undefined ? [] : [keys.session]),
+  textOfKeys(keys)
+]
 
 /** The secrets of a token, as the texts that servers may repeat: the login's value, and its token without the scheme; or signing keys. */
 export const secretsOfToken = (token: string): ReadonlyArray<string> => {

@@ -5,6 +5,7 @@
 import type * as Stream from "effect/Stream"
 import type { ChunkDecoder } from "../contracts/shared/ChunkDecoder.ts"
 import { valueBytesOf } from "../contracts/shared/json.ts"
+import { EventStream } from "../domain/stream/eventStream.ts"
 import { makeSseDecoder, type SseEvent } from "../domain/stream/sse.ts"
 import { once, transduce } from "../domain/stream/transduce.ts"
 import { clear, type FailingMachine } from "../domain/stream/transducer.ts"
@@ -94,6 +95,32 @@ const wholeDecoder = (chunks: ChunkDecoder, budget: RequestBudget): BodyDecoder<
     },
     failure: () => tooMany ?? chunks.failure(),
     done: () => false
+  }
+}
+
+/** The type of AWS's binary event stream. */
+const eventStream = "application/vnd.amazon.eventstream"
+
+/** The decoder of a body of a content type: what is in AWS's binary frames is decoded, and recorded, as server-sent events. */
+export const unframed = (
+  contentType: string | undefined,
+  decoder: BodyDecoder<UpstreamEvent>
+): BodyDecoder<UpstreamEvent> => {
+  if (contentType?.startsWith(eventStream) !== true) return decoder
+  const stream = new EventStream()
+  const texts: Array<Uint8Array> = []
+  return {
+    push(bytes, out) {
+      stream.push(bytes, texts)
+      for (let i = 0; i < texts.length; i++) decoder.push(texts[i]!, out)
+      clear(texts)
+    },
+    end(out) {
+      stream.end()
+      decoder.end(out)
+    },
+    failure: () => decoder.failure() ?? (stream.isBroken ? malformed : undefined),
+    done: decoder.done
   }
 }
 

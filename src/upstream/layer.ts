@@ -10,6 +10,7 @@ import { ConfigStore } from "../config/ConfigStore.ts"
 import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { settingsOf } from "../config/upstreams.ts"
 import { answerer } from "../contracts/drivers.ts"
+import { serverFacts } from "../contracts/vendors.ts"
 import { nativeModels } from "../domain/models.ts"
 import type { UpstreamModel } from "../domain/UpstreamModel.ts"
 import { driverWithConnection } from "./connection.ts"
@@ -33,6 +34,7 @@ const limits = ({ timeouts }: UpstreamConfig): ExchangeLimits => ({
 const optionsOf = (config: UpstreamConfig, refusals: LearnedRefusals): ServerOptions => ({
   refusals,
   baseUrl: config.base_url,
+  server: config.server && serverFacts(config.server.vendor, config.driver, config.server.place),
   models: config.models,
   furtherModels: furtherModels(config),
   contract: config.contract,

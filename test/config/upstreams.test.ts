@@ -57,6 +57,7 @@ describe("upstreams and routes of the configuration", () => {
         base_url: "http://10.0.0.7:8000/v1",
         models: [{ id: "qwen3", model: "Qwen/Qwen3-8B", reasoning: "auto", search: false }],
         contract: undefined,
+        server: undefined,
         compaction: "auto",
         bill: undefined,
         reserve: undefined,

@@ -8,7 +8,7 @@ import { vi } from "vitest"
 import { awsTokens } from "../../src/credentials/aws.ts"
 import { failureText, type TokenMaker } from "../../src/credentials/CredentialSource.ts"
 import { CurrentTokenServers } from "../../src/credentials/tokenServers.ts"
-import { keysOfToken, tokenOfKeys } from "../../src/domain/signingKeys.ts"
+import { keysOfToken, tokenOfKeys } from "../../src/domain/ownLogin.ts"
 import { role, secrets, startTokenServer, type TokenServer } from "./tokenServer.ts"
 
 let server: TokenServer

@@ -269,3 +269,39 @@ describe("the test of an upstream", () => {
     assert.match(farm.server.lists.at(-1)?.key ?? "", /^client-token-\d+$/)
   })
 })
+
+describe("the order to renew a token now", () => {
+  const renew = (identifier: string) => call("POST", `/admin/accounts/${encodeURIComponent(identifier)}/renew`)
+
+  it("brings a newer token, and leaves the old one in use while the source fails", async () => {
+    const file = put("token", "t-first")
+    await start([{ upstream: "one", credential: { from: "file", path: file } }])
+    farm.answer("one", (request) => said("Hello", request))
+    const { items: [item] } = (await call("GET", "/admin/accounts")).json as {
+      items: ReadonlyArray<{ readonly identifier: string }>
+    }
+    const { identifier } = item!
+    const first = await renew(identifier)
+    assert.deepInclude(first.json, { success: true, message: "" }, first.text)
+    put("token", "t-second")
+    await renew(identifier)
+    assert.strictEqual((await chat(gateway, "one/m")).status, 200)
+    rmSync(file)
+    const failed = (await renew(identifier)).json as { readonly message: string; readonly account: RawConfig }
+    assert.match(failed.message, /^file: the file cannot be read: missing/)
+    assert.deepInclude(failed.account, { health: "ready" })
+    assert.include(JSON.stringify(failed.account), "\"failure\":{\"message\":\"file: ")
+    assert.strictEqual((await chat(gateway, "one/m")).status, 200)
+    assert.deepStrictEqual(keys("one"), ["t-second", "t-second"])
+  })
+
+  it("is refused for an account with a token, and for an unknown one", async () => {
+    await start([{ upstream: "one", token: "sk-canary" }])
+    const { items: [item] } = (await call("GET", "/admin/accounts")).json as {
+      items: ReadonlyArray<{ readonly identifier: string }>
+    }
+    const refused = await renew(item!.identifier)
+    assert.deepStrictEqual([refused.status, (await renew("token:0000000000000000")).status], [409, 404])
+    assert.include(refused.text, "there is nothing to renew")
+  })
+})

@@ -427,16 +427,18 @@ describe("several upstreams elsewhere at the console", () => {
     await facts.getByRole("link", { name: "qwen3", exact: true }).first().waitFor()
     await table("Last failures").getByRole("row").nth(1).getByRole("rowheader").getByRole("link").waitFor()
     assert.deepStrictEqual(await findings(page), [])
-    await button("Disable").click()
-    await facts.getByText("Disabled", { exact: true }).waitFor()
-    await button("Enable").click()
-    await facts.getByText("Ready", { exact: true }).waitFor()
+    for (const [action, state] of [["Disable", "Disabled"], ["Enable", "Ready"]] as const) {
+      await button("Actions hosted").click()
+      await page.getByRole("menuitem", { name: action }).click()
+      await facts.getByText(state, { exact: true }).waitFor()
+    }
 
     await table("Account").getByRole("link").click()
     await page.getByRole("heading", { level: 1, name: /^token:/ }).waitFor()
     await day.getByRole("link", { name: /^Requests 2 / }).waitFor()
     await table("Last failures").getByRole("row").nth(1).getByRole("rowheader").getByRole("link").waitFor()
-    await button("Note").click()
+    await page.getByRole("button", { name: /^Actions hosted\/token:/ }).click()
+    await page.getByRole("menuitem", { name: "Note" }).click()
     await dialog("Note of hosted/").getByRole("textbox", { name: "Note" }).fill("of the first floor")
     await button("Save").click()
     await facts.getByText("of the first floor").waitFor()

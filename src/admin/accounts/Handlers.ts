@@ -11,6 +11,7 @@ import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { accountIn, unknownAccount } from "../../config/entries/accountEdits.ts"
 import { AccountEntries } from "../../config/entries/AccountEntries.ts"
 import { isJsonObject } from "../../config/json.ts"
+import { failureText } from "../../credentials/CredentialSource.ts"
 import { gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
 import { routeNotFound } from "../../domain/routeNotFound.ts"
 import { meantRoute } from "../../domain/routes.ts"
@@ -67,6 +68,10 @@ const deleted = "删除成功"
 const upstreamIsFixed = invalidRequest(
   "upstream cannot be changed; add the account to the other upstream and remove this one",
   "upstream"
+)
+const nothingToRenew = gatewayError(
+  "conflict",
+  "The account has no credential with a source: there is nothing to renew"
 )
 const storeLost = gatewayError("store_unavailable", "The gateway's shared store does not answer", { retryAfter: 1 })
 
@@ -181,6 +186,14 @@ export const AdminAccountsHandlers = adminHandlers(AdminAccountsGroup, function*
     }),
     remove: ({ params: { identifier } }) =>
       Effect.map(changed("an account was removed", entries.remove(identifier)), accountsReply),
+    renew: Effect.fnUntraced(function*({ params: { identifier } }) {
+      const account = yield* Effect.fromResult(accountIn(store.now().account_table, identifier))
+      const { renewNow } = yield* accounts.access(account.name)
+      if (renewNow === undefined) return yield* nothingToRenew
+      const message = yield* Effect.match(renewNow, { onFailure: failureText, onSuccess: () => "" })
+      yield* logChange("an account's token was renewed on order")
+      return { success: message === "", message, account: yield* changedItem(account) }
+    }),
     test: Effect.fnUntraced(function*({ request }) {
       const { identifier, message, model } = yield* readTest(request)
       yield* refuseAmbiguous(identifier)

@@ -74,6 +74,17 @@ const elementsOf = (list: string): ReadonlyArray<string> => {
 const textOf = (members: ReadonlyArray<Member>): string =>
   `{${members.map(({ name, text }) => `"${name}":${text}`).join(",")}}`
 
+/** A text that the gateway has written, without some members of its object and with others at its end. */
+export const changedMembers = (
+  body: string,
+  without: ReadonlyArray<string>,
+  added: { readonly [name: string]: Json }
+): string =>
+  textOf([
+    ...membersOf(body).filter(({ name }) => !without.includes(name) && !Object.hasOwn(added, name)),
+    ...Object.entries(added).map(([name, value]) => ({ name, text: JSON.stringify(value) }))
+  ])
+
 /** Servers write a name in snake case or camel case. */
 const plain = (name: string): string => name.replaceAll("_", "").toLowerCase()
 

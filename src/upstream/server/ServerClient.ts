@@ -13,14 +13,14 @@ import type { ChunkDecoder } from "../../contracts/shared/ChunkDecoder.ts"
 import type { Conversation } from "../../domain/Conversation.ts"
 import { ForwardedHeaders } from "../../domain/forwardedHeaders.ts"
 import { wellFormed } from "../../domain/json.ts"
-import { loginOfToken } from "../../domain/ownLogin.ts"
+import { keysOfToken, loginOfToken } from "../../domain/ownLogin.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import { once, transduce } from "../../domain/stream/transduce.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { upstreamNamed } from "../../domain/upstreamNames.ts"
-import { decodeBody, replyDecoder } from "../decodeBody.ts"
+import { decodeBody, replyDecoder, unframed } from "../decodeBody.ts"
 import type { Exchange, Exchanges } from "../Exchange.ts"
 import type { ExchangeRequest } from "../ExchangeRequest.ts"
 import type {
@@ -37,6 +37,7 @@ import { isKey, makeServerAnswers, type RequestedModel, secretsOfKey } from "./s
 import type { ServerCall } from "./ServerCall.ts"
 import { makeServerLists } from "./serverLists.ts"
 import type { ServerSettings } from "./ServerOptions.ts"
+import { makeSigner } from "./signer.ts"
 
 /** Bytes of vectors. */
 export const longestVectors = 64 * 1024 * 1024
@@ -79,7 +80,7 @@ export interface ServerProtocol {
 /** The settings of a driver that concern its calls. */
 export type ClientSettings = Pick<
   ServerSettings,
-  "baseUrl" | "credentialHeader" | "forwardHeaders" | "limits" | "refusals" | "upstream" | "wholeReplies"
+  "baseUrl" | "credentialHeader" | "forwardHeaders" | "limits" | "refusals" | "server" | "upstream" | "wholeReplies"
 >
 
 /** What a call has of the request that it is made for. */
@@ -128,7 +129,7 @@ export const makeServerClient = (
   settings: ClientSettings,
   protocol: ServerProtocol
 ) => {
-  const { credentialHeader, limits } = settings
+  const { credentialHeader, limits, server } = settings
   const { contract, versionPrefix } = protocol
   const { id, isError } = contract
   const { base, origin, pathOf, query } = serverAddress(settings.baseUrl)
@@ -144,13 +145,17 @@ export const makeServerClient = (
       (settings.wholeReplies === "whole" && now >= slowUntil && !mayBeLong(conversation))
     )
 
-  const isVersioned = versionPrefix === undefined || /\/v\d[^/]*(?:\/|$)/.test(base) || /[?&]api-version=/i.test(query)
+  const isVersioned = versionPrefix === undefined || server !== undefined || /\/v\d[^/]*(?:\/|$)/.test(base) ||
+    /[?&]api-version=/i.test(query)
+
+  const signer = server?.signing === undefined ? undefined : makeSigner(server.signing)
 
   const { isAnswer, readBody, refusal } = makeServerAnswers(exchanges, {
     contract,
     upstream: upstreamNamed(settings.upstream),
     versionPrefix,
-    isVersioned
+    isVersioned,
+    heard: signer?.heard
   })
 
   const forwarded = new ForwardedHeaders(settings.forwardHeaders, credentialHeader)
@@ -163,12 +168,16 @@ export const makeServerClient = (
   ): { readonly [name: string]: string } => {
     const headers = { ...protocol.headers, ...forwarded.of(caller), ...own }
     if (credentialHeader !== undefined) delete headers[credentialHeader]
-    if (!isKey(token)) return headers
+    if (!isKey(token) || keysOfToken(token) !== undefined) return headers
     const login = loginOfToken(token)
     if (login !== undefined) return Object.assign(headers, { [login.header]: login.value })
     return Object.assign(
       headers,
-      credentialHeader === undefined ? protocol.credential(token) : { [credentialHeader]: token }
+      credentialHeader !== undefined
+        ? { [credentialHeader]: token }
+        : server?.isBearer === true
+        ? { authorization: /^Bearer\s/i.test(token) ? token : `Bearer ${token}` }
+        : protocol.credential(token)
     )
   }
 
@@ -191,7 +200,7 @@ export const makeServerClient = (
       }, callerHeaders),
       body,
       connection: undefined,
-      sign: undefined
+      sign: signer?.of(token)
     }, { phase, limits, budget, isWhole: false })
     yield* Effect.addFinalizer(() => Effect.sync(exchange.leave))
     yield* exchange.head
@@ -233,7 +242,7 @@ export const makeServerClient = (
       headers: headersWith(token, headers, callerHeaders),
       body,
       connection: undefined,
-      sign: undefined
+      sign: signer?.of(token)
     }
     let running: Exchange | undefined
     // Added before the request is sent, so that every end of the scope stops it.
@@ -263,44 +272,49 @@ export const makeServerClient = (
   const send = (
     request: CompletionRequest,
     token: string | undefined,
-    { body: written, chunks, headers, id, model, path }: CompletionCall,
+    { body: written, chunks, headers: own, id, model, path: contractPath }: CompletionCall,
     scope: Scope.Scope,
     clock: Clock.Clock
   ): Effect.Effect<CompletionReply, UpstreamFailure> => {
     const startedAt = monotonicMillis(clock)
-    const body = wellFormed(written)
-    return call(
-      {
-        label: "completion",
-        request,
-        model,
-        token,
-        path,
-        body,
-        recorded: body,
-        session: id,
-        limits,
-        headers: { accept: "text/event-stream, application/json", "content-type": "application/json", ...headers },
-        isWhole: request.isWhole === true,
-        ended: (status) => {
-          if (request.isWhole !== true) return
-          const now = monotonicMillis(clock)
-          if (now - startedAt > limits.firstByte / 2 || slowStatuses.has(status)) slowUntil = now + slowFor
+    const isWhole = request.isWhole === true
+    const said = { path: contractPath, body: wellFormed(written), headers: own }
+    const { body, headers, path } = server?.address?.(said, { model: model.name, isWhole }) ?? said
+    const sent = () =>
+      call(
+        {
+          label: "completion",
+          request,
+          model,
+          token,
+          path,
+          body,
+          recorded: body,
+          session: id,
+          limits,
+          headers: { accept: "text/event-stream, application/json", "content-type": "application/json", ...headers },
+          isWhole,
+          ended: (status) => {
+            if (!isWhole) return
+            const now = monotonicMillis(clock)
+            if (now - startedAt > limits.firstByte / 2 || slowStatuses.has(status)) slowUntil = now + slowFor
+          }
+        },
+        scope,
+        (exchange, round) => {
+          const decoder = replyDecoder(
+            chunks,
+            (millis) => exchange.expectEnd(millis),
+            request.budget,
+            round,
+            () => exchange.isRead
+          )
+          const organization = exchange.header("openai-organization")?.slice(0, longestName)
+          const events = decodeBody(exchange, unframed(exchange.header("content-type"), decoder))
+          return Effect.succeed({ id, events, isOver: leavesAtOnce, organization })
         }
-      },
-      scope,
-      (exchange, round) => {
-        const decoder = replyDecoder(
-          chunks,
-          (millis) => exchange.expectEnd(millis),
-          request.budget,
-          round,
-          () => exchange.isRead
-        )
-        const organization = exchange.header("openai-organization")?.slice(0, longestName)
-        return Effect.succeed({ id, events: decodeBody(exchange, decoder), isOver: leavesAtOnce, organization })
-      }
-    )
+      )
+    return signer === undefined ? sent() : signer.repeated(token, sent, request.budget)
   }
 
   /** Sends a completion without what the server has refused, and again if its refusal says something new of that. */
@@ -369,6 +383,7 @@ export const makeServerClient = (
   return {
     ask,
     complete,
+    count: server?.count,
     isAnswer,
     isError,
     limits,

@@ -3,6 +3,7 @@ import type { ConfiguredModel, UpstreamConfig } from "../../config/GatewayConfig
 import type { ServingContract } from "../../contracts/names.ts"
 import type { FieldPolicy } from "../../contracts/shared/fieldPolicy.ts"
 import type { HistoryReasoning } from "../../contracts/shared/serverThinking.ts"
+import type { ServerFacts } from "../../contracts/vendors.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import type { ExchangeLimits } from "../Exchange.ts"
 import { LearnedRefusals } from "./LearnedRefusals.ts"
@@ -19,6 +20,8 @@ export type PromptCacheSettings = UpstreamConfig["prompt_cache"]
 export interface ServerSettings {
   /** Without a trailing slash. The driver `openai` needs the version prefix in it (`http://127.0.0.1:8000/v1`). */
   readonly baseUrl: string
+  /** What the server has otherwise than its contract says; nothing if it is `undefined`. */
+  readonly server: ServerFacts | undefined
   /** The ids that callers use, with the server's names. Other ids are sent unchanged. */
   readonly models: ReadonlyArray<ServerModel>
   /** Model ids beyond the native ones. */
@@ -52,6 +55,7 @@ export interface ServerSettings {
 }
 
 const defaults = {
+  server: undefined,
   contract: undefined,
   tools: "native",
   historyReasoning: "all",

@@ -49,12 +49,14 @@ interface AnsweringServer {
   readonly versionPrefix: string | undefined
   /** True for an address with the version of the API, or one that needs none. */
   readonly isVersioned: boolean
+  /** Learns from a refusal. `now`: Unix milliseconds. */
+  readonly heard: ((exchange: Exchange, now: number) => void) | undefined
 }
 
 /** Reads the answers of one server. */
 export const makeServerAnswers = (
   exchanges: Exchanges["Service"],
-  { contract: { readError }, isVersioned, upstream, versionPrefix }: AnsweringServer
+  { contract: { readError }, heard, isVersioned, upstream, versionPrefix }: AnsweringServer
 ) => {
   const place = placeOfUpstream(upstream)
 
@@ -101,9 +103,13 @@ export const makeServerAnswers = (
   ) {
     const { status } = exchange
     const now = yield* Clock.currentTimeMillis
+    heard?.(exchange, now)
     const retryAfterMs = retryAfterMsOf((name) => exchange.header(name))
     const shouldRetry = /^\s*(?:(true)|false)\s*$/i.exec(exchange.header("x-should-retry") ?? "")
-    const requestId = exchange.header("request-id") ?? exchange.header("x-request-id")
+    const requestId = exchange.header("request-id") ?? exchange.header("x-request-id") ??
+      exchange.header("x-amzn-requestid")
+    // AWS says the code of an error in a header.
+    const code = exchange.header("x-amzn-errortype")?.split(/[:;,]/, 1)[0]
     const body = parseJson(text)
     const stated = readError(body)
     const times = [
@@ -117,6 +123,7 @@ export const makeServerAnswers = (
     const facts = {
       phase,
       kind: isPage(exchange.header("content-type")) && status < 300 ? "malformed" : "refused",
+      ...(code === undefined ? {} : { reason: code.slice(0, longestId) }),
       ...stated,
       ...(status < 300 ? {} : { status }),
       ...(exchange.isWhole ? { isWhole: true } : {}),

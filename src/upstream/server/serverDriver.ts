@@ -34,22 +34,28 @@ export interface ModelList {
 /** Makes the driver of a server from what is its own. */
 export const serverDriver = (
   client: ServerClient,
-  settings: Pick<ServerSettings, "furtherModels" | "refusals">,
+  settings: Pick<ServerSettings, "furtherModels" | "refusals" | "server">,
   { ask, path, query, read }: ModelList,
   own: Pick<Driver, "name" | "contract" | "sends" | "complete" | "capabilities">
-): Driver => ({
-  ...own,
-  capabilities: {
-    ...own.capabilities,
-    refusals: settings.refusals,
-    listModels: client.listModels(path + query, read, ask)
-  },
-  // Most self-hosted servers need no key; others refuse by themselves.
-  isAnonymous: true,
-  models: settings.furtherModels,
-  secrets: client.secrets,
-  verify: client.verify(path)
-})
+): Driver => {
+  const { furtherModels, refusals, server } = settings
+  const lacks = server?.lacks ?? []
+  return {
+    ...own,
+    capabilities: {
+      ...own.capabilities,
+      refusals,
+      listModels: client.listModels(path + query, read, ask),
+      ...Object.fromEntries(lacks.map((name) => [name, undefined]))
+    },
+    // Most self-hosted servers need no key; others refuse by themselves.
+    isAnonymous: true,
+    models: furtherModels,
+    secrets: client.secrets,
+    // A server without a list has nothing that costs nothing to ask for.
+    verify: lacks.includes("listModels") ? () => Effect.void : client.verify(path)
+  }
+}
 
 /** A call for vectors. */
 interface EmbeddingsCall {
@@ -131,7 +137,9 @@ export const countBy = Effect.fnUntraced(function*(
   request: CountRequest,
   { body, field, headers, model, path }: CountCall
 ) {
-  const exchange = yield* client.post(path, body, { ...request, budget: undefined }, headers)
+  const said = { path, body, headers }
+  const asked = client.count?.(said) ?? said
+  const exchange = yield* client.post(asked.path, asked.body, { ...request, budget: undefined }, asked.headers)
   const text = yield* client.readBody(exchange)
   const parsed = client.isAnswer(exchange) ? parseJson(text) : undefined
   const count = asCount(isRecord(parsed) ? parsed[field] : undefined)

@@ -5,6 +5,7 @@ import { useMemo, useState } from "preact/hooks"
 import { playedStyles } from "../../api.ts"
 import { Badge } from "../parts/Badge.tsx"
 import { DeleteDialog } from "../parts/Dialog.tsx"
+import { Empty } from "../parts/Empty.tsx"
 import { Form, type ReadField, Search, Select, TextField, useWork } from "../parts/Form.tsx"
 import { bytes } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
@@ -108,7 +109,7 @@ const Captured = () => {
                 { name: t.actions, hidden: true, width: "6rem", class: "tools" }
               ]}
               rows={items.length}
-              empty={q === "" ? t.noneCaptured : t.noneFound}
+              empty={q === "" ? <Empty>{t.noneCaptured}</Empty> : t.noneFound}
             >
               {items.map(({ chain_key, created_at, model, request_preview, response_preview, round_count, status }) => (
                 <Row
@@ -193,7 +194,7 @@ const Saved = () => {
               { name: t.actions, hidden: true, width: "4rem", class: "tools" }
             ]}
             rows={items.length}
-            empty={t.noneSaved}
+            empty={<Empty>{t.noneSaved}</Empty>}
           >
             {items.slice(0, shownSamples).map((
               { bytes: size, created_at, model, round_count, sample_id: id, status }

@@ -51,7 +51,12 @@ export const useWholeTexts = (): void =>
     const show = (target: Element, texts: ReadonlyArray<string>) => {
       if (texts.length === 0) return
       box.textContent = texts.join("\n")
-      box.showPopover()
+      try {
+        box.showPopover()
+      } catch {
+        // A pop-up that opens or closes moves the focus before it is done, and none can be shown meanwhile.
+        return
+      }
       const { bottom, left, top } = target.getBoundingClientRect()
       const { height, width } = box.getBoundingClientRect()
       box.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`
