@@ -78,6 +78,8 @@ export const fits = (page: Page, where: string) =>
 export const cutNumbers = `(() => {
   const isCut = (each) => {
     if (each.tagName !== "SELECT") return each.scrollWidth > each.clientWidth + 1
+    // One with dots says that there is more.
+    if (getComputedStyle(each).textOverflow === "ellipsis") return false
     // A choice has the width of its text where it may take it.
     const alone = each.parentElement.appendChild(document.createElement("select"))
     alone.append(new Option(each.selectedOptions[0]?.text ?? ""))
