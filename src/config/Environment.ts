@@ -14,8 +14,13 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { availableParallelism } from "node:os"
-import { namesVariable, parseReferenceNames, referencesVariable } from "./referenceNames.ts"
-import { parseSecretFolders } from "./secretFiles.ts"
+import {
+  namesVariable,
+  parseReferenceNames,
+  parseSecretFolders,
+  referencesVariable,
+  secretFoldersVariable
+} from "./referenceNames.ts"
 
 /** One or more variables are invalid. One line each, without the values. */
 export class EnvironmentInvalid extends Schema.TaggedError<EnvironmentInvalid>()("EnvironmentInvalid", {
@@ -204,7 +209,7 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
         parseReferenceNames
       ),
       secretFolders: variable(
-        "GATEWAY_SECRET_DIRS",
+        secretFoldersVariable,
         [],
         "must be absolute paths of folders, with commas between",
         parseSecretFolders

@@ -15,6 +15,7 @@ import type { ConfigInvalid } from "./ConfigError.ts"
 import type { DecodedConfig } from "./decodeConfig.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { forEachCooperatively, type RawConfig } from "./json.ts"
+import { parseSecretFolders, secretFoldersVariable } from "./referenceNames.ts"
 import { filePrefix, type Variables } from "./references.ts"
 import { readRegularFile } from "./regularFile.ts"
 
@@ -26,15 +27,9 @@ const mostFiles = 1000
 const readsAtOnce = 4
 const pollInterval = 2000
 
-/** Reads the folders of `GATEWAY_SECRET_DIRS`, which commas separate; `undefined` for a path that is not absolute. */
-export const parseSecretFolders = (text: string): ReadonlyArray<string> | undefined => {
-  const folders = text.split(",").map((folder) => folder.trim()).filter((folder) => folder !== "")
-  return folders.every((folder) => path.isAbsolute(folder)) ? folders : undefined
-}
-
 /** The folders whose files references may name. */
 export const SecretFolders = Context.Reference<() => ReadonlyArray<string>>("model-gateway/config/SecretFolders", {
-  defaultValue: () => () => parseSecretFolders(process.env["GATEWAY_SECRET_DIRS"] ?? "") ?? []
+  defaultValue: () => () => parseSecretFolders(process.env[secretFoldersVariable] ?? "") ?? []
 })
 
 const reference = /\$\$\{|\$\{(file:[^}]*)\}/g

@@ -371,7 +371,7 @@ export const en = {
     of: (part: string, whole: string) => `${part} of ${whole}`,
     actionOn: (action: string, name: string) => `${action} ${name}`,
     deleteAsk: "This cannot be undone.",
-    locked: (file: string) => `The configuration is locked: change it in ${file}.`,
+    locked: (file: string) => `The configuration is locked: change ${file}.`,
     notLasting:
       "Changes are lost when the process ends: the configuration comes from the environment and is not written back.",
     page: (page: number, pages: number) => `Page ${page} of ${pages}`,
@@ -583,7 +583,6 @@ export const en = {
     price: "Price",
     billed: (cost: string, source: string) =>
       source === "server" ? `The server charges ${cost}.` : `The prices make ${cost}.`,
-    listPrice: (day: string) => `List price of ${day}`,
     byPrices: (cost: string) => `By the prices it would be ${cost}.`,
     byServer: (cost: string) => `The server itself says ${cost}.`,
     unpricedUnits: (units: string) => `Without a price: ${units}.`,
@@ -1014,6 +1013,7 @@ export const en = {
     field: "Accounts, one per line",
     hint:
       "An email or mobile number and its password, separated by spaces, a tab, ----, a comma, a semicolon, | or a colon; or a token; or JSON. Lines that begin with # are skipped.",
+    loginToken: "A login's token is its owner's. The vendor may forbid others to use it.",
     preview: "Preview",
     results: "Results",
     line: "Line",
