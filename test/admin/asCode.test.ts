@@ -31,7 +31,7 @@ const resourcesOf = (text: string): ReadonlyArray<Resource> =>
 type Item = Readonly<Record<string, unknown>>
 
 describe("the resources of the page about configuration as code", () => {
-  it("are made, found again, changed without a further difference, and removed by the admin API", async () => {
+  it("are made, found again, changed without another difference, and removed by the admin API", async () => {
     const [snippet] = snippetsOf(pageText("docs/operate/as-code.md"), "hcl")
     const resources = resourcesOf(snippet!.text)
     assert.deepEqual(resources.map(({ name }) => name), ["team_a", "gpu", "routes"])

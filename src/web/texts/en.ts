@@ -1013,7 +1013,7 @@ export const en = {
     field: "Accounts, one per line",
     hint:
       "An email or mobile number and its password, separated by spaces, a tab, ----, a comma, a semicolon, | or a colon; or a token; or JSON. Lines that begin with # are skipped.",
-    loginToken: "A login's token is its owner's. The vendor may forbid others to use it.",
+    loginToken: "A login's token is its owner's. The vendor may forbid sharing.",
     preview: "Preview",
     results: "Results",
     line: "Line",
