@@ -258,7 +258,7 @@ describe.each(cases)("$name", (each) => {
     }
   })
 
-  it("says in its own words that it has no such model", async () => {
+  it("says that it has no such model", async () => {
     await start(each)
     answering(each)
     const told = await ask(false, "cloud/gone")
