@@ -85,6 +85,10 @@ const variables: Readonly<Record<string, readonly [meaning: string, field?: keyo
   ],
   GATEWAY_CONFIG_JSON: ["The configuration itself, as JSON or as Base64 of JSON. It replaces the file."],
   GATEWAY_CONFIG_WRITEBACK: ["Whether changes to such a configuration are saved to the file.", "configWriteback"],
+  GATEWAY_LOCKED: [
+    "Whether the admin API and the console [may not change](../operate/admin-access.md#locked-configuration) the configuration.",
+    "locked"
+  ],
   GATEWAY_ADMIN_KEY: ["Admin key. Unset: the gateway generates one at each start and prints it."],
   GATEWAY_ADMIN_KEY_PREVIOUS: ["The previous admin key, for `GATEWAY_STORE_KEY_PREVIOUS=derived`."],
   GATEWAY_STORE_URL: ["Store that [several nodes](../operate/nodes.md) share."],
@@ -108,6 +112,9 @@ const variables: Readonly<Record<string, readonly [meaning: string, field?: keyo
   HOST_TEAM_ID: ["Hosting platform: team of the project."],
   HOST_API_URL: ["Hosting platform: address of its API."],
   GATEWAY_RELEASES_URL: ["Document of the latest release, in the form of GitHub's API."],
+  GATEWAY_SECRET_DIRS: [
+    "Folders whose files `${file:…}` in the configuration may name, with commas between. Unset: none."
+  ],
   GATEWAY_REFERENCES: [
     "Variables that `${NAME}` in the configuration may name, such as `HOSTED_KEY, UPSTREAM_*`. Unset: all but the gateway's own (`GATEWAY_…`, `HOST_…`, `OTEL_…`, `HOST` and `PORT`), which no list allows."
   ]

@@ -25,6 +25,7 @@ const meanings: Readonly<Record<ErrorCode, string>> = {
   not_found: "There is no such endpoint, or no object with this name.",
   method_not_allowed: "The endpoint has other methods, which `Allow` lists.",
   request_timeout: "The request body did not arrive in time.",
+  locked: "The configuration is locked, and the call would change it.",
   conflict: "Another change came first.",
   request_too_large: "The request is larger than a size limit.",
   unsupported_media_type: "The content type of the request is not supported.",

@@ -16,7 +16,7 @@ import { isGeneratedKey } from "../config/secrets.ts"
 import { SharedRevision } from "../config/sharedConfig.ts"
 import { isOfVendor } from "../contracts/contractOf.ts"
 import { type GatewayError, gatewayError } from "../domain/GatewayError.ts"
-import { keyIdOfDigest } from "../domain/identity.ts"
+import { keyDigest, keyIdOfDigest } from "../domain/identity.ts"
 import { credentialsOfLogin } from "../domain/ownLogin.ts"
 import type { Target } from "../domain/routes.ts"
 import type { Right } from "../placement/place.ts"
@@ -98,7 +98,7 @@ export class Callers extends Context.Service<Callers, {
       }
       if (configured === appliedKeys) return
       appliedKeys = configured
-      keys = new Set(configured.map(digest))
+      keys = new Set(configured.map((key) => keyDigest(key, digest)))
       for (const key of keys) known.add(key)
     }
     sync()

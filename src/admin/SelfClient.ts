@@ -12,6 +12,7 @@ import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import { given, headerText } from "../domain/givenText.ts"
+import { hashOfKey } from "../domain/identity.ts"
 import type { PlayedStyle } from "../styles/Style.ts"
 
 /**
@@ -35,9 +36,10 @@ interface ChatFields {
 
 /** A chat request to the gateway itself. Without `api_key` it has the first of `keys`; fails if there is no key. */
 export const chatRequest = (fields: ChatFields, keys: ReadonlyArray<string>, stream: boolean) => {
-  const key = given(fields.api_key) ?? keys[0]
+  const key = given(fields.api_key) ?? keys.find((each) => hashOfKey(each) === undefined)
+  const why = keys.length === 0 ? "no key is configured" : "the configured keys are kept as hashes"
   const token: Result.Result<string, GatewayError> = key === undefined
-    ? Result.fail(invalidRequest("api_key is required: no key is configured", "api_key"))
+    ? Result.fail(invalidRequest(`api_key is required: ${why}`, "api_key"))
     : headerText(key, "api_key")
   const body = {
     model: given(fields.model) ?? defaultModel,

@@ -42,6 +42,8 @@ const callerError = (error: UpdateError | GatewayError): GatewayError => {
       return gatewayError("invalid_request", error.message, { param: error.faults[0]?.field, faults: error.faults })
     case "ConfigConflict":
       return gatewayError("conflict", error.message)
+    case "ConfigLocked":
+      return gatewayError("locked", error.message)
     case "ConfigFileError":
       return gatewayError("config_not_saved", error.message)
     case "StoreUnavailable":

@@ -23,12 +23,12 @@ export const endpointRoles: Roles = {
   "admin-captures": { list: "admin", get: "admin" },
   "admin-samples": { list: "admin", query: "admin" },
   // A viewer gets a record without its bodies.
-  "admin-requests": { list: "viewer", facets: "viewer", histogram: "viewer", get: "viewer" },
+  "admin-requests": { list: "viewer", facets: "viewer", histogram: "viewer", sessions: "viewer", get: "viewer" },
   "admin-events": { stream: "viewer" },
   "admin-host": { config: "viewer", status: "viewer" },
   "admin-version": { version: "viewer" },
   "admin-nodes": { nodes: "viewer" },
-  "admin-webhooks": { get: "viewer" }
+  "admin-webhooks": { get: "viewer", deliveries: "viewer" }
 }
 
 /** The role that an endpoint needs. */

@@ -6,14 +6,14 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { identifierOf, identityKeys, isKeyId, keyIdForm, lookupKeys } from "../domain/identity.ts"
+import { hashedKey, identifierOf, identityKeys, isKeyId, keyIdForm, lookupKeys } from "../domain/identity.ts"
 import { defaultUpstream, keyWithin } from "../domain/upstreamNames.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
 import { type CredentialSettings, isSameCredential, toCredential } from "./credentials.ts"
 import { AccountEntry } from "./document.ts"
 import { forEachCooperatively, isJsonObject, sha256Hex } from "./json.ts"
 import { CurrentVariables, hasReferences, proxyAt, secretAt, type Variables } from "./references.ts"
-import { KeyEntry } from "./schema.ts"
+import { HashedKeyEntry, KeyEntry } from "./schema.ts"
 import type { KeyLimit } from "./windowLimit.ts"
 import { toLimit } from "./windowLimit.ts"
 
@@ -74,7 +74,13 @@ export interface Decoded<A> {
 }
 
 const decodeEntry = Schema.decodeUnknownResult(AccountEntry)
-const decodeKey = Schema.decodeUnknownResult(KeyEntry)
+const decodeText = Schema.decodeUnknownResult(KeyEntry)
+const decodeHashed = Schema.decodeUnknownResult(HashedKeyEntry)
+
+const decodeKey = (entry: Schema.Json): Result.Result<string, Schema.SchemaError> =>
+  isJsonObject(entry)
+    ? Result.map(decodeHashed(entry, { errors: "all" }), ({ hash, preview }) => hashedKey(hash, preview))
+    : decodeText(entry)
 const decodedEntries = new WeakMap<object, Account>()
 
 /** The trimmed text; `undefined` if it is blank. */

@@ -45,6 +45,11 @@ export class ConfigConflict extends Schema.TaggedError<ConfigConflict>()("Config
   message: Schema.String
 }) {}
 
+/** The configuration is locked. The message names where it is changed instead. Nothing was saved. */
+export class ConfigLocked extends Schema.TaggedError<ConfigLocked>()("ConfigLocked", {
+  message: Schema.String
+}) {}
+
 /** The configuration file could not be read or written. The message names the remedy if one is known. */
 export class ConfigFileError extends Schema.TaggedError<ConfigFileError>()("ConfigFileError", {
   message: Schema.String

@@ -13,7 +13,18 @@ export interface ConfigSource {
   readonly env_backed: boolean
   readonly env_source_present: boolean
   readonly env_writeback_enabled: boolean
+  /** `GATEWAY_LOCKED`. */
+  readonly env_locked: boolean
   readonly config_path: string
+}
+
+/** A configuration of an embedder. */
+export const inMemory: ConfigSource = {
+  env_backed: false,
+  env_source_present: false,
+  env_writeback_enabled: false,
+  env_locked: false,
+  config_path: ""
 }
 
 export class ConfigOrigin extends Context.Service<ConfigOrigin, {
@@ -22,6 +33,8 @@ export class ConfigOrigin extends Context.Service<ConfigOrigin, {
   readonly advice: ReadonlyArray<string>
   /** Whether changes survive a restart, judging by the last save. */
   readonly configWritable: Effect.Effect<boolean>
+  /** Whether operators may not change the configuration here. */
+  readonly locked: Effect.Effect<boolean>
   /** Whether only a sync to the hosting platform would preserve the changes. */
   readonly needsHostSync: Effect.Effect<boolean>
 }>()("model-gateway/config/ConfigOrigin") {}

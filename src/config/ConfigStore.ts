@@ -23,10 +23,10 @@ import { monotonicMillis } from "../domain/time.ts"
 import { AdminCredentials, type GivenCredentials, makeAdminCredentials } from "./AdminCredentials.ts"
 import { type Backing, fileBacking, memoryBacking } from "./Backing.ts"
 import { whileWaiting } from "./clock/waiting.ts"
-import { ConfigConflict, type ConfigFileError, type ConfigInvalid } from "./ConfigError.ts"
+import { ConfigConflict, type ConfigFileError, type ConfigInvalid, type ConfigLocked } from "./ConfigError.ts"
 import { type FileContent, makeConfigFile } from "./ConfigFile.ts"
 import { configHashOf } from "./configHash.ts"
-import { ConfigOrigin, type ConfigSource } from "./ConfigOrigin.ts"
+import { ConfigOrigin, type ConfigSource, inMemory } from "./ConfigOrigin.ts"
 import { decodeConfig, type DecodedConfig } from "./decodeConfig.ts"
 import type { ConfigInput } from "./document.ts"
 import { loadEndedLogins, makeEndedLogins, makeSharedEndedLogins } from "./EndedLogins.ts"
@@ -36,9 +36,11 @@ import { parseConfig, type RawConfig } from "./json.ts"
 import { LastingEncryption } from "./LastingEncryption.ts"
 import { besideConfig, byAdminKey, encryptingBy } from "./lastingKeys.ts"
 import { ListedModels, makeListedModels } from "./ListedModels.ts"
+import { makeLock } from "./lock.ts"
 import { mergeConfigs } from "./merge.ts"
 import { followFile, settleOwn } from "./ownConfig.ts"
 import { noteRemovedKeys } from "./rawConfig.ts"
+import { followSecretFiles } from "./secretFiles.ts"
 import { generateKey, loadJwtSecret, makeJwtSecret } from "./secrets.ts"
 import { loadShared, makeSharedRevision, type Shared, SharedRevision } from "./sharedConfig.ts"
 import { keptName, makeKeptDocument } from "./sharedDocument.ts"
@@ -68,8 +70,8 @@ export interface Saved {
   readonly needs_host_sync: boolean
 }
 
-/** Why a change failed: it is invalid, conflicts with another change, or could not be saved. */
-export type UpdateError = ConfigInvalid | ConfigConflict | ConfigFileError | StoreUnavailable
+/** Why a change failed: it is invalid, conflicts with another change, is refused by a lock, or could not be saved. */
+export type UpdateError = ConfigInvalid | ConfigConflict | ConfigLocked | ConfigFileError | StoreUnavailable
 
 /** Bounds the own changes that wait for their reader. */
 const mostOwnChanges = 16
@@ -127,6 +129,7 @@ const sourceOf = (environment: EnvironmentShape, env_backed: boolean): ConfigSou
   env_backed,
   env_source_present: environment.configJson !== undefined,
   env_writeback_enabled: environment.configWriteback,
+  env_locked: environment.locked,
   config_path: environment.configPath
 })
 
@@ -166,6 +169,8 @@ const make = Effect.fnUntraced(function*(
     return (yield* configHashOf(raw)) !== there
   })
   const needsHostSync = Effect.suspend(() => needsSync(SubscriptionRef.getUnsafe(state)))
+
+  const refusal = makeLock(source)
 
   const saved = Effect.fnUntraced(function*(snapshot: Snapshot, change?: ConfigChange) {
     return {
@@ -256,6 +261,8 @@ const make = Effect.fnUntraced(function*(
       const next = Option.isNone(edited) ? ours : yield* mergeConfigs(base.raw, ours, edited.value)
       const { snapshot } = yield* decode(noteRemovedKeys(base.raw, next), "refuse")
       if (dryRun) return yield* saved(snapshot)
+      const locked = own === undefined ? refusal(SubscriptionRef.getUnsafe(state).config) : undefined
+      if (locked !== undefined) return yield* locked
       const before = SubscriptionRef.getUnsafe(state)
       const change = { before: before.raw, after: snapshot.raw }
       const done = yield* Effect.uninterruptible(
@@ -295,6 +302,8 @@ const make = Effect.fnUntraced(function*(
     Effect.forkScoped
   )
 
+  yield* followSecretFiles(state, writer, (raw) => decode(raw, "keep-first"))
+
   const store = ConfigStore.of({
     current: Effect.sync(() => SubscriptionRef.getUnsafe(state).config),
     now: () => SubscriptionRef.getUnsafe(state).config,
@@ -310,7 +319,13 @@ const make = Effect.fnUntraced(function*(
       return next === config ? Effect.void : SubscriptionRef.set(state, { raw, config: next })
     }))
   return Context.make(ConfigStore, store).pipe(
-    Context.add(ConfigOrigin, { source, advice, configWritable: backing.writable, needsHostSync }),
+    Context.add(ConfigOrigin, {
+      source,
+      advice,
+      configWritable: backing.writable,
+      locked: Effect.sync(() => refusal(SubscriptionRef.getUnsafe(state).config) !== undefined),
+      needsHostSync
+    }),
     Context.add(AdminCredentials, makeAdminCredentials(options.credentials, shared !== undefined)),
     Context.add(LastingEncryption, options.encryption),
     Context.add(ListedModels, makeListedModels(derive)),
@@ -389,7 +404,10 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
       const { currentRaw } = Context.get(services, ConfigStore)
       const own = loaded.envBacked ? "GATEWAY_CONFIG_JSON" : file.path
       yield* settleOwn(loaded, yield* currentRaw, updateAs("file", own)).pipe(
-        Effect.catchTag("ConfigConflict", ({ message }) => Effect.fail(new StoreUnavailable({ message })))
+        Effect.catchTag(
+          ["ConfigConflict", "ConfigLocked"],
+          ({ message }) => Effect.fail(new StoreUnavailable({ message }))
+        )
       )
       if (!loaded.envBacked) yield* followFile(file, loaded, updateAs("file", file.path))
       return services
@@ -417,12 +435,7 @@ export class ConfigStore extends Context.Service<ConfigStore, ConfigStoreShape>(
         return yield* make({
           initial: yield* decodeConfig(raw, { duplicates: "keep-first" }),
           backing: memoryBacking,
-          source: {
-            env_backed: false,
-            env_source_present: false,
-            env_writeback_enabled: false,
-            config_path: ""
-          },
+          source: inMemory,
           credentials: {
             adminKey,
             jwtSecret: yield* makeJwtSecret,

@@ -22,6 +22,8 @@ import type { UpstreamTls } from "./tls.ts"
 import type { KeyLimit } from "./windowLimit.ts"
 
 export interface AdminConfig {
+  /** Operators may not change the configuration. */
+  readonly locked: boolean
   readonly jwt_expire_hours: number
   /** The scrypt hash of the admin password. When set, it replaces the environment's admin key. */
   readonly password_hash: Redacted.Redacted<string> | undefined
@@ -71,6 +73,8 @@ export interface AuthConfig {
   readonly public_models: boolean
   /** Concurrent requests of callers with their own tokens. */
   readonly direct_max_inflight: number
+  /** Whether added keys are kept as hashes. */
+  readonly hash_keys: boolean
   /** SHA-256 digests (hex) of removed keys, newest last. They are never sent to the upstream as tokens. */
   readonly removed_keys: ReadonlyArray<string>
 }

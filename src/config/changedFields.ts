@@ -5,13 +5,13 @@
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { shortenName } from "../domain/GatewayError.ts"
-import { identifierOf, identityKeys, keyId, tokenPreview } from "../domain/identity.ts"
+import { hashOfKey, identifierOf, identityKeys, keyId, tokenPreview } from "../domain/identity.ts"
 import { keyWithin } from "../domain/upstreamNames.ts"
 import { ConfigDocument } from "./document.ts"
 import { below, shownAddress, shownAddresses, shownValue } from "./hidden.ts"
 import { canonicalJson, forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 import { recordOf } from "./keyRecords.ts"
-import { accountsOf, keysOf } from "./rawConfig.ts"
+import { accountsOf, keysOf, keyText } from "./rawConfig.ts"
 import { hidden } from "./references.ts"
 import { fieldsOf, type Known } from "./unknownFields.ts"
 import { webhooksOf } from "./webhooks.ts"
@@ -151,14 +151,16 @@ const compareLists = Effect.fnUntraced(function*<A extends Schema.Json>(
   yield* forEachCooperatively(gone, ([id, item]) => compare(item, undefined, id))
 })
 
+const previewIn = (key: string): string => hashOfKey(key)?.preview ?? tokenPreview(key)
+
 const compareKeys = Effect.fnUntraced(function*(fields: Fields, before: RawConfig, after: RawConfig) {
   const known = below(below(knownFields(), "key_records"), "")
   const listed = new Set<string>()
-  const trimmed = (raw: RawConfig) => keysOf(raw).map((key) => typeof key === "string" ? key.trim() : "")
+  const trimmed = (raw: RawConfig) => keysOf(raw).map(keyText)
   const keys = before["keys"] === after["keys"] ? [] : [trimmed(before), trimmed(after)]
   yield* compareLists(keys[0] ?? [], keys[1] ?? [], (key) => keyId(key, sha256Hex), (old, key, id) => {
     listed.add(id)
-    const name = recordName(after, id) ?? recordName(before, id) ?? tokenPreview(key ?? old ?? "")
+    const name = recordName(after, id) ?? recordName(before, id) ?? previewIn(key ?? old ?? "")
     const side = (raw: RawConfig, there: boolean) => {
       const record = recordOf(raw, id)
       return !there ? null : Object.keys(record).length === 0 ? hidden : textOf(record, "", known)

@@ -13,6 +13,7 @@ import {
   filledText,
   flag,
   group,
+  HashedKeyEntry,
   Host,
   integer,
   KeyEntry,
@@ -201,7 +202,11 @@ export const ConfigDocument = Schema.Struct({
       description: "The format of this file. A version refuses another one than its own."
     })
   ),
-  keys: optional(Schema.Array(KeyEntry).annotate({ description: "Gateway keys, with which clients authenticate." })),
+  keys: optional(
+    Schema.Array(Schema.Union([KeyEntry, HashedKeyEntry])).annotate({
+      description: "Gateway keys, with which clients authenticate, or their hashes."
+    })
+  ),
   key_records: optional(
     Schema.Record(Schema.String, KeyRecordEntry).annotate({ description: "What keys may do, by key id." })
   ),

@@ -13,7 +13,7 @@ import type { Snapshot } from "./GatewayConfig.ts"
 import { shownCredential } from "./hidden.ts"
 import { canonicalJson, forEachCooperatively, isJsonObject, type RawConfig } from "./json.ts"
 import { dropOrphans } from "./keyRecords.ts"
-import { accountsOf, keysOf } from "./rawConfig.ts"
+import { accountsOf, keyIdentityIn, keysOf, keyText } from "./rawConfig.ts"
 import { unknownFields } from "./unknownFields.ts"
 import { upstreamNames } from "./upstreams.ts"
 
@@ -89,8 +89,10 @@ const accepted = (incoming: RawConfig): RawConfig => {
 }
 
 const mergeKeys = (current: Snapshot, incoming: ReadonlyArray<Schema.Json>) => {
-  const known = new Set(current.config.configured_keys)
-  const added = incoming.filter((key) => typeof key === "string" && !known.has(key.trim()))
+  const { configured_keys } = current.config
+  const identity = keyIdentityIn(configured_keys, incoming.map(keyText))
+  const known = new Set(configured_keys.map(identity))
+  const added = incoming.filter((key) => keyText(key) !== "" && !known.has(identity(keyText(key))))
   return { keys: [...keysOf(current.raw), ...added], added: added.length }
 }
 

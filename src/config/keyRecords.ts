@@ -6,13 +6,13 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { allowsSome } from "../domain/allowedRoutes.ts"
-import { isKeyId, keyId, noLabel } from "../domain/identity.ts"
+import { isKeyId, keyIdOfDigest, noLabel } from "../domain/identity.ts"
 import { meantRoute, type RouteTable } from "../domain/routes.ts"
 import { formatTimestamp, parseTimestamp } from "../domain/time.ts"
 import { blankToUndefined } from "./Account.ts"
 import { type Fault, fault, faultsOf } from "./ConfigError.ts"
-import { forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
-import { keysOf } from "./rawConfig.ts"
+import { forEachCooperatively, isJsonObject, type RawConfig } from "./json.ts"
+import { goneKeys } from "./rawConfig.ts"
 import { KeyRecordEntry } from "./schema.ts"
 import { type KeyLimit, toLimit } from "./windowLimit.ts"
 
@@ -177,11 +177,7 @@ export const dropOrphans = Effect.fnUntraced(
   function*(before: RawConfig, after: RawConfig): Effect.fn.Return<RawConfig> {
     const records = after["key_records"]
     if (!isJsonObject(records) || before["keys"] === after["keys"]) return after
-    const kept = new Set(keysOf(after).map((key) => typeof key === "string" ? key.trim() : ""))
-    const gone = new Set<string>()
-    yield* forEachCooperatively(keysOf(before), (key) => {
-      if (typeof key === "string" && !kept.has(key.trim())) gone.add(keyId(key, sha256Hex))
-    })
+    const gone = new Set(goneKeys(before, after).map(keyIdOfDigest))
     if (gone.size === 0) return after
     const left = Object.fromEntries(Object.entries(records).filter(([id]) => !gone.has(id)))
     const { key_records: _records, ...rest } = after

@@ -10,6 +10,7 @@ import type * as Schema from "effect/Schema"
 import { identityKeys } from "../domain/identity.ts"
 import { ConfigConflict } from "./ConfigError.ts"
 import { canonicalJson, forEachCooperatively, isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
+import { keyText } from "./rawConfig.ts"
 
 type Value = Schema.Json | undefined
 
@@ -49,7 +50,7 @@ const mergeValue = (base: Value, ours: Value, theirs: Value, place: string, conf
   return Object.fromEntries(merged)
 }
 
-const keyIdentity = (key: Schema.Json): string => typeof key === "string" ? key.trim() : canonicalJson(key)
+const keyIdentity = (key: Schema.Json): string => keyText(key) || canonicalJson(key)
 
 const accountIdentity = (account: Schema.Json): string =>
   isJsonObject(account) ? identityKeys(account, sha256Hex)[0] ?? canonicalJson(account) : canonicalJson(account)

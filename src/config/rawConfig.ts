@@ -2,6 +2,7 @@
  * Edits of a raw configuration. They return a new object; untouched fields, unknown ones included, stay as they are.
  */
 import type * as Schema from "effect/Schema"
+import { hashedKey, hashOfKey, keyDigest } from "../domain/identity.ts"
 import { isJsonObject, type RawConfig, sha256Hex } from "./json.ts"
 
 /**
@@ -25,6 +26,14 @@ export const setField = (
 }
 
 export const keysOf = (raw: RawConfig): ReadonlyArray<Schema.Json> => Array.isArray(raw["keys"]) ? raw["keys"] : []
+
+/** The text of an entry of `keys`, which may be a hash; empty for a wrong one. */
+export const keyText = (entry: Schema.Json): string =>
+  typeof entry === "string"
+    ? entry.trim()
+    : isJsonObject(entry) && typeof entry["hash"] === "string"
+    ? hashedKey(entry["hash"], typeof entry["preview"] === "string" ? entry["preview"] : "")
+    : ""
 
 /** The entries of `accounts`, in the order of `GatewayConfig.accounts`. */
 export const accountsOf = (raw: RawConfig): ReadonlyArray<RawConfig> =>
@@ -72,13 +81,10 @@ const removedOf = (raw: RawConfig): ReadonlyArray<Schema.Json> => {
   return Array.isArray(removed) ? removed : []
 }
 
-const keySet = (raw: RawConfig): Set<string> =>
-  new Set(keysOf(raw).flatMap((key) => typeof key === "string" ? [key.trim()] : []))
-
-/** Records removed keys, so that they are never sent to the upstream as tokens. */
-export const noteRemoved = (raw: RawConfig, keys: ReadonlyArray<string>): RawConfig => {
-  if (keys.length === 0) return raw
-  const gone = new Set<Schema.Json>(keys.slice(-mostRemoved).map(sha256Hex))
+/** Records the digests of removed keys, so that they are never sent to the upstream as tokens. */
+export const noteRemoved = (raw: RawConfig, digests: ReadonlyArray<string>): RawConfig => {
+  if (digests.length === 0) return raw
+  const gone = new Set<Schema.Json>(digests.slice(-mostRemoved))
   const noted = new Set(removedOf(raw))
   // Another node may have recorded them already.
   if ([...gone].every((digest) => noted.has(digest))) return raw
@@ -86,9 +92,23 @@ export const noteRemoved = (raw: RawConfig, keys: ReadonlyArray<string>): RawCon
   return setField(raw, ["auth", "removed_keys"], removed.slice(-mostRemoved))
 }
 
-/** Records the keys of `before` that `after` lacks. */
-export const noteRemovedKeys = (before: RawConfig, after: RawConfig): RawConfig => {
-  if (before["keys"] === after["keys"]) return after
-  const left = keySet(after)
-  return noteRemoved(after, [...keySet(before)].filter((key) => !left.has(key)))
+/** What tells keys apart: their digests where one is known by its hash, else the keys themselves, which costs no hashing. */
+export const keyIdentityIn = (...lists: ReadonlyArray<ReadonlyArray<string>>): (key: string) => string =>
+  lists.some((keys) => keys.some((key) => hashOfKey(key) !== undefined))
+    ? (key) => keyDigest(key, sha256Hex)
+    : (key) => key
+
+/** Digests of the keys that `before` has and `after` does not. */
+export const goneKeys = (before: RawConfig, after: RawConfig): ReadonlyArray<string> => {
+  if (before["keys"] === after["keys"]) return []
+  const [had, has] = [keysOf(before).map(keyText), keysOf(after).map(keyText)]
+  const identity = keyIdentityIn(had, has)
+  const left = new Set(has.map(identity))
+  return [...new Set(had)].filter((key) => key !== "" && !left.has(identity(key))).map((key) =>
+    keyDigest(key, sha256Hex)
+  )
 }
+
+/** Records the keys of `before` that `after` lacks. */
+export const noteRemovedKeys = (before: RawConfig, after: RawConfig): RawConfig =>
+  noteRemoved(after, goneKeys(before, after))

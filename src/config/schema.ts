@@ -147,6 +147,15 @@ export const filledText = text.check(
 export const regionForm = /^[a-z][a-z0-9-]{1,31}$/
 export const regionRule = "must be the name of a region, such as eu-central-1"
 
+/** A gateway key that is known by its hash. */
+export const HashedKeyEntry = group({
+  hash: text.check(Schema.isPattern(/^sha256:[0-9a-f]{64}$/, { message: "must be sha256: and 64 hex digits" })),
+  preview: withDefault(
+    text.check(Schema.isMaxLength(40, { message: "must have at most 40 characters" })),
+    ""
+  )
+})
+
 export const KeyEntry = text.check(
   Schema.makeFilter((key) =>
     key.trim() === ""
@@ -436,6 +445,10 @@ const unlike = (field: "id" | "hash") =>
  * carry. `password_check` is one byte of the password's HMAC, together with its hash and secret.
  */
 export const Admin = group({
+  locked: withDefault(
+    described(flag, "Whether the admin API and the console may not change the configuration, but by its file."),
+    false
+  ),
   jwt_expire_hours: withDefault(described(integer(1, 720), "Hours that a login lasts unless it asks for less."), 24),
   // A malformed hash would lock everybody out, because the environment's key is accepted only without a hash.
   password_hash: Schema.optionalKey(text.check(
@@ -957,6 +970,10 @@ export const Auth = group({
   direct_max_inflight: Schema.optionalKey(
     described(integer(1, 200_000), "Concurrent requests with such tokens.")
   ),
+  hash_keys: withDefault(
+    described(flag, "Keep added and generated keys as hashes. The console cannot show them again, or call with them."),
+    false
+  ),
   removed_keys: withDefault(
     Schema.Array(text.check(Schema.isPattern(/^[0-9a-f]{64}$/, { message: "must be a SHA-256 digest in hex" })))
       .annotate({ message: "must be a list of SHA-256 digests" }),
@@ -980,7 +997,34 @@ export const UsageGroup = group({
 /** The most trusted proxies. */
 const mostProxies = 1_000
 
+/** The path of a file. */
+const filePath = text.check(
+  Schema.makeFilter((path) =>
+    path.trim() === "" || path.includes("-----BEGIN") ? "must be the path of a file in PEM" : undefined
+  )
+)
+
 export const ServerGroup = group({
+  tls: Schema.optionalKey(
+    group({
+      cert: described(filePath, "Certificates of the gateway's port in PEM: a file, read again when it changes."),
+      key: described(filePath, "Key of the certificate in PEM: a file, read again when it changes."),
+      client_ca: Schema.optionalKey(
+        described(
+          filePath,
+          "Authorities whose certificates callers must have: a file in PEM. Unset: none is asked for."
+        )
+      ),
+      client_paths: withDefault(
+        described(
+          oneOf(["api", "admin", "both"]),
+          "Paths whose callers must have such a certificate; probes are open."
+        ),
+        "both"
+      ),
+      min_version: withDefault(described(oneOf(["TLSv1.2", "TLSv1.3"]), "The oldest version of TLS."), "TLSv1.2")
+    })
+  ),
   trusted_proxies: withDefault(
     Schema.Array(
       text.check(

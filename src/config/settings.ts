@@ -33,7 +33,11 @@ const fieldsOf = (group: Schema.Top): Readonly<Record<string, Schema.Top>> | und
  */
 export const settingsOf = (name: WritableGroup): ReadonlyArray<string> | undefined => {
   const fields = fieldsOf(settingGroups[name])
-  return fields && Object.keys(fields).filter((field) => SchemaAST.resolveDescription(fields[field]!.ast) !== undefined)
+  // What a lock refuses cannot lift it, so it is set in the file alone.
+  return fields &&
+    Object.keys(fields).filter((field) =>
+      field !== "locked" && SchemaAST.resolveDescription(fields[field]!.ast) !== undefined
+    )
 }
 
 /** A patch of settings: absent fields stay, `null` unsets a field. */

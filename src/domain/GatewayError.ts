@@ -30,6 +30,7 @@ export const errorTable = {
   not_found: { status: 404, type: "invalid_request_error", rpc: "NOT_FOUND", retry: false },
   method_not_allowed: { status: 405, type: "invalid_request_error", rpc: "UNIMPLEMENTED", retry: false },
   request_timeout: { status: 408, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: true },
+  locked: { status: 409, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   conflict: { status: 409, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   request_too_large: { status: 413, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },
   unsupported_media_type: { status: 415, type: "invalid_request_error", rpc: "INVALID_ARGUMENT", retry: false },

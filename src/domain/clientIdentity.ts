@@ -144,9 +144,9 @@ export class ClientIdentity {
     this.#sha256 = sha256
     this.#privacy = privacy
     this.app = appIn(headers)
-    for (const [rank, source] of sources.entries()) {
-      if (typeof source !== "string") continue
-      const value = headers[source]
+    for (let rank = 0; rank < sources.length; rank++) {
+      const source = sources[rank]!
+      const value = typeof source === "string" ? headers[source] : undefined
       if (value === undefined || value === "") continue
       this.#session = this.#named(value)
       this.#rank = rank
@@ -179,7 +179,8 @@ export class ClientIdentity {
   /** Reads the request's body, once it is known. */
   readBody(body: unknown): void {
     if (!isRecord(body)) return
-    for (const [rank, source] of sources.slice(0, this.#rank).entries()) {
+    for (let rank = 0; rank < this.#rank; rank++) {
+      const source = sources[rank]!
       const value = typeof source === "string" ? undefined : source(body, this.app)
       if (typeof value !== "string" || value === "") continue
       this.#session = this.#named(value)

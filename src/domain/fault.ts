@@ -30,6 +30,7 @@ const faults: Readonly<Record<ErrorCode | FailureClass, Fault>> = {
   not_found: "caller",
   method_not_allowed: "caller",
   request_timeout: "caller",
+  locked: "caller",
   conflict: "caller",
   request_too_large: "caller",
   unsupported_media_type: "caller",

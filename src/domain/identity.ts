@@ -92,8 +92,29 @@ const keyIdLength = 16
 /** The id of a business key in records and usage: the first 16 hex digits of `digest`, the trimmed key's SHA-256 in hex. */
 export const keyIdOfDigest = (digest: string): string => digest.slice(0, keyIdLength)
 
+const hashedForm = /^(sha256:[0-9a-f]{64})(?: (.*))?$/
+
+/** A key that is known by its hash (`sha256:` and 64 hex digits), as a text with the preview of the key. No client can present it. */
+export const hashedKey = (hash: string, preview: string): string => `${hash} ${preview}`.trim()
+
+/** The hash and the preview of a key that is known by its hash; `undefined` for a key itself. */
+export const hashOfKey = (key: string): { readonly hash: string; readonly preview: string } | undefined => {
+  const [, hash, preview = ""] = hashedForm.exec(key) ?? []
+  return hash === undefined ? undefined : { hash, preview }
+}
+
+/** The SHA-256 of a configured key in hex. */
+export const keyDigest = (key: string, sha256Hex: Sha256Hex): string =>
+  hashOfKey(key)?.hash.slice("sha256:".length) ?? sha256Hex(key.trim())
+
+/** Bits from which on a hash keeps a key as well as the key itself would be kept. */
+const enoughBits = 128
+
+/** Whether a key is too short, or of too few different characters, for its hash to hide it. An estimate. */
+export const isGuessable = (key: string): boolean => [...key].length * Math.log2(new Set(key).size) < enoughBits
+
 /** The id of a business key. */
-export const keyId = (key: string, sha256Hex: Sha256Hex): string => keyIdOfDigest(sha256Hex(key.trim()))
+export const keyId = (key: string, sha256Hex: Sha256Hex): string => keyIdOfDigest(keyDigest(key, sha256Hex))
 
 /** Stands for the label of a key without one. */
 export const noLabel = "none"
@@ -115,6 +136,8 @@ export const keyPrefix = "sk-gw-"
  * a quarter of the rest together; of others as of a token.
  */
 export const keyPreview = (key: string): string => {
+  const hashed = hashOfKey(key)
+  if (hashed !== undefined) return hashed.preview
   const text = key.trim()
   const secret = text.startsWith(keyPrefix) ? text.slice(keyPrefix.length) : ""
   const shown = Math.min(4, Math.floor(secret.length / 8))

@@ -2,6 +2,7 @@
  * Names of fields by which servers make a longer reply, more replies, or another prompt than the gateway counts. Servers differ in how they
  * read names, so a name stands for every spelling: in any case, and with `_`, `-` or nothing between its words.
  */
+import { remembering } from "./addresses.ts"
 import { type GatewayError, invalidRequest, shortenName } from "./GatewayError.ts"
 import { isRecord } from "./json.ts"
 import { type Cooperative, Slice } from "./stream/cooperative.ts"
@@ -43,6 +44,17 @@ const isWord = (value: unknown): boolean =>
 
 /** Levels of objects that are searched, and characters of a name that is compared. */
 const [deepest, longestName] = [5, 64]
+
+/** What the name of a field says. A request has about ten fields, whose names take longer to compare than all else that is read of it. */
+const wordsOf = remembering((field) => {
+  const name = field.replace(/[_-]/g, "")
+  return {
+    kind: kindNames.find((each) => kinds[each].test(name)),
+    isContent: contents.test(name),
+    isTemplate: templateValues.test(name),
+    isThinking: /^(?:thinking|reasoning)(?:config)?$/iu.test(name)
+  }
+})
 
 /** A field, and what its value amounts to: `Infinity` for one that bounds nothing. */
 export interface OutputField {
@@ -99,18 +111,18 @@ export function* outputFields(body: unknown): Cooperative<OutputFields> {
       if (slice.add(1)) yield slice.end()
       const value = fields[field]
       if (value === null || value === false) continue
-      const name = field.length > longestName ? "" : field.replace(/[_-]/g, "")
-      const kind = kindNames.find((each) => kinds[each].test(name))
+      const words = wordsOf(field.length > longestName ? "" : field)
+      const { kind } = words
       if (kind !== undefined && !(kind === "prompt" && isThinking)) {
         note(kind === "length" && isThinking ? "budget" : kind, path + field, value)
       } else if (isTemplate && !isWord(value)) note("prompt", path + field, value)
-      else if (isRecord(value) && depth < deepest && !contents.test(name)) {
+      else if (isRecord(value) && depth < deepest && !words.isContent) {
         level.push({
           fields: value,
           path: `${path}${field}.`,
           depth: depth + 1,
-          isTemplate: templateValues.test(name),
-          isThinking: /^(?:thinking|reasoning)(?:config)?$/iu.test(name)
+          isTemplate: words.isTemplate,
+          isThinking: words.isThinking
         })
       }
     }

@@ -50,3 +50,12 @@ export const shellJsonText = (json: string): string =>
  * (https://opencode.ai/docs/config/#variables). Names of models would be sent with what they stand for, so that their braces are escapes.
  */
 export const opencodeText = (config: unknown): string => shownJson(config, 2).replaceAll(/\{(?=env:|file:)/g, "\\u007b")
+
+/** A CSV cell. A leading quote keeps spreadsheets from running the text as a formula. */
+const csvText = (text: string): string => {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll(`"`, `""`)}"` : safe
+}
+
+/** A line of CSV. */
+export const csvLine = (cells: ReadonlyArray<string>): string => `${cells.map(csvText).join(",")}\r\n`

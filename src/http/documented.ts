@@ -82,4 +82,4 @@ export const reading: ReadonlyArray<ErrorCode> = [...always, "authentication_fai
 export const finding: ReadonlyArray<ErrorCode> = [...reading, "not_found"]
 
 /** Errors of configuration changes. */
-export const changing: ReadonlyArray<ErrorCode> = [...reading, ...bodies, "conflict", "config_not_saved"]
+export const changing: ReadonlyArray<ErrorCode> = [...reading, ...bodies, "conflict", "locked", "config_not_saved"]

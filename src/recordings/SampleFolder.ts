@@ -22,6 +22,7 @@ import { readRegularFile } from "../config/regularFile.ts"
 import { protocolNames, type UpstreamProtocol } from "../contracts/drivers.ts"
 import { type GatewayError, gatewayError, invalidRequest } from "../domain/GatewayError.ts"
 import type { CaptureChain } from "./CapturedRound.ts"
+import { namedModel } from "./capturePreview.ts"
 
 /** Bounds the characters of a sample id. */
 const longestId = 64
@@ -162,6 +163,10 @@ interface SampleFacts {
   readonly createdAt: number
   /** `undefined` for a sample that was saved from the captures. */
   readonly model: string | undefined
+  /** The model that the upstream was asked for. */
+  readonly asked: string | null
+  /** HTTP status of the last round; 0 before it. */
+  readonly status: number
   readonly rounds: number
   /** Size of the recorded replies. */
   readonly bytes: number
@@ -282,6 +287,8 @@ export class SampleFolder extends Context.Service<SampleFolder, {
         id: path.basename(dir),
         createdAt: Date.parse(meta.created_at),
         model: meta.request?.model,
+        asked: namedModel(meta.rounds[0]?.request_body ?? ""),
+        status: meta.rounds.at(-1)?.status_code ?? 0,
         rounds: meta.round_count,
         bytes: meta.rounds.reduce((sum, { length }) => sum + length, 0)
       }

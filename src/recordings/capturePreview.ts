@@ -36,6 +36,12 @@ const contentText = (content: unknown): string =>
     }).join("")
     : ""
 
+/** The model that a body of a request names; `null` without one. */
+export const namedModel = (body: string): string | null => {
+  const model = fieldOf(parse(body), "model")
+  return typeof model === "string" && model !== "" ? model : null
+}
+
 /** The last user message of a request; the whole body if it has no known format. */
 const requestWords = ({ protocol, requestBody: body }: CapturedRound): string => {
   const request = parse(body)

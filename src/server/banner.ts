@@ -14,6 +14,7 @@ import type { UpstreamConfig } from "../config/GatewayConfig.ts"
 import { chooseProxy, type ProxyVariables, proxyVariables } from "../config/proxies.ts"
 import { SharedRevision } from "../config/sharedConfig.ts"
 import { answerer, needsAccounts } from "../contracts/drivers.ts"
+import { hashOfKey } from "../domain/identity.ts"
 import { inLine, shellJson, shellWord } from "../domain/printed.ts"
 import { listedRoutes } from "../domain/routeLists.ts"
 import { ServerFindings } from "../upstream/ServerFindings.ts"
@@ -152,7 +153,10 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
   const { auth, configured_keys, console, accounts, generated_key, route_table, ...config } = (yield* ConfigStore).now()
   const upstreams = [...config.upstreams.values()]
   const lines = bannerLines({
-    address: HttpServer.formatAddress(server.address),
+    address: HttpServer.formatAddress(server.address).replace(
+      /^http:/,
+      config.server.tls === undefined ? "http:" : "https:"
+    ),
     config: env_backed
       ? undefined
       : { path: resolve(config_path), exists: yield* Effect.orElseSucceed(fs.exists(config_path), () => false) },
@@ -172,7 +176,7 @@ export const announce = Effect.fnUntraced(function*(terminal: boolean) {
     findings: (yield* ServerFindings).now().map(({ message }) => message),
     directTokens: auth.direct_upstream !== undefined,
     generatedKey: generated_key,
-    configuredKey: configured_keys[0],
+    configuredKey: configured_keys.find((key) => hashOfKey(key) === undefined),
     generatedAdminKey: adminKeyGenerated ? Redacted.value(adminKey) : undefined,
     console: console.enabled,
     terminal

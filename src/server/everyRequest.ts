@@ -18,7 +18,7 @@ import { CurrentRequestWatch, type RequestWatch } from "../completion/RequestSta
 import { ConfigStore } from "../config/ConfigStore.ts"
 import { CurrentBufferedBytes, CurrentLimits, HeldBytes } from "../config/limits.ts"
 import { shownAddress } from "../domain/addresses.ts"
-import type { ErrorCode } from "../domain/GatewayError.ts"
+import { type ErrorCode, gatewayError } from "../domain/GatewayError.ts"
 import { monotonicMillis } from "../domain/time.ts"
 import { clientAddress } from "../http/clientAddress.ts"
 import { endRequest } from "../http/endpointMiddleware.ts"
@@ -29,6 +29,7 @@ import { Lifecycle } from "./Lifecycle.ts"
 import { RequestMetrics } from "./observability/requestMetrics.ts"
 import { framingHeaders, originHeaders, preflights } from "./replyHeaders.ts"
 import { withRoom } from "./roomForReply.ts"
+import { ClientCertificates, needsCertificate } from "./tls.ts"
 
 const everyReply = { ...originHeaders, ...framingHeaders }
 
@@ -86,6 +87,11 @@ const refused = (
   return response
 }
 
+const withoutCertificate = gatewayError(
+  "authentication_failed",
+  "This gateway serves callers with a client certificate (server.tls.client_ca): present one"
+)
+
 /** Rejects a request without a route. */
 const refuse = (method: string, path: string, request: Request, watch: RequestWatch) => {
   const response = unrouted(method, path, request.id)
@@ -99,6 +105,7 @@ export const EveryRequest = HttpRouter.middleware(
     const lifecycle = yield* Lifecycle
     const metrics = yield* RequestMetrics
     const bytes = yield* CurrentBufferedBytes
+    const hasCertificate = yield* ClientCertificates
     /**
      * Adds the headers. While the gateway drains or a worker is replaced, connections close after their reply; the `connection`
      * header stops clients from reusing them.
@@ -130,6 +137,7 @@ export const EveryRequest = HttpRouter.middleware(
         })
         // A browser shows a rejection only after a successful preflight.
         const isRefused = lifecycle.isDraining() && !isProbe(path) && method !== "OPTIONS"
+        const isUnknown = !isProbe(path) && needsCertificate(server, path) && !hasCertificate(source)
         const end = isRefused || isProbe(path) ? () => undefined : lifecycle.begin()
         // A separate scope holds the request's resources, so that its record ends after them. The library's scopes close a
         // single finalizer without a generator.
@@ -145,9 +153,10 @@ export const EveryRequest = HttpRouter.middleware(
           return Exit.isExit(closing) ? ended() : Effect.ensuring(closing, Effect.suspend(ended))
         }
         return Effect.flatMap(Scope.addFinalizerExit(Context.getUnsafe(context, Scope.Scope), over), () => {
-          if (isRefused) {
+          if (isRefused || isUnknown) {
+            const error = isRefused ? shuttingDown : withoutCertificate
             return Effect.succeed(
-              named(refused(request, path, errorOfPath(path, shuttingDown, id), shuttingDown.code, watch), id, path)
+              named(refused(request, path, errorOfPath(path, error, id), error.code, watch), id, path)
             )
           }
           if (asksMethod(method, path)) return Effect.succeed(named(refuse(method, path, request, watch), id, path))

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import { createServer, type IncomingMessage, type Server } from "node:http"
+import * as https from "node:https"
 import { Server as SocketServer } from "node:net"
 import { Nodes } from "../admin/nodes/Nodes.ts"
 import { listenForced, Shutdown, whenForced } from "../config/clock/Shutdown.ts"
@@ -15,6 +16,7 @@ import { limitRanges } from "../domain/limits.ts"
 import { watchConnections, withinLimits } from "./connections/Connections.ts"
 import { Lifecycle } from "./Lifecycle.ts"
 import { cannotListen, type ListenOptions } from "./listen.ts"
+import { followTls, type ListenTls } from "./tls.ts"
 import { CurrentMachine } from "./workers/Machine.ts"
 
 /** Longer than the idle timeout of common load balancers, so that they close first. */
@@ -72,8 +74,12 @@ const opensWebSocket = ({ headers, method, url = "" }: IncomingMessage): boolean
   method === "GET" && headers.upgrade?.toLowerCase() === "websocket" && /^\/v1\/responses\/?(?:\?|$)/.test(url)
 
 /** Makes a listening server and its drain. Build `drain` after the layer that serves, so that it ends first. */
-export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shutdown()) => {
-  const node = createServer({
+export const NodeServer = (
+  options: ListenOptions,
+  shutdown: Shutdown = new Shutdown(),
+  tls: ListenTls | undefined = undefined
+) => {
+  const http = {
     keepAliveTimeout,
     headersTimeout,
     connectionsCheckingInterval,
@@ -81,7 +87,15 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
     requestTimeout,
     // Refuses other upgrades: the request is answered over HTTP, on a socket that node still watches.
     shouldUpgradeCallback: opensWebSocket
+  }
+  const secure = tls && https.createServer({
+    ...http,
+    ...tls,
+    rejectUnauthorized: false,
+    handshakeTimeout: headersTimeout,
+    ALPNProtocols: ["http/1.1"]
   })
+  const node: Server = secure ?? createServer(http)
   if (options.descriptor !== undefined) nameAddress(node, `descriptor ${options.descriptor}`)
   const connections = watchConnections(node)
   keepEarly(node, "request")
@@ -120,6 +134,7 @@ export const NodeServer = (options: ListenOptions, shutdown: Shutdown = new Shut
       const config = yield* ConfigStore
       const nodes = yield* Nodes
       yield* withinLimits(connections)
+      if (secure !== undefined) yield* followTls(secure)
       const machine = yield* CurrentMachine
       if (machine !== undefined) {
         yield* machine.retired.pipe(

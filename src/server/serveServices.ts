@@ -16,6 +16,7 @@ import type { ListenOptions } from "./listen.ts"
 import { NodeServer } from "./nodeServer.ts"
 import { Observability } from "./observability/Observability.ts"
 import type { GatewayServices } from "./services.ts"
+import { ClientCertificates, hasCertificate, startTls } from "./tls.ts"
 
 /** The configured upstreams over undici. */
 export const NodeUpstream = Layer.provide(UpstreamLayer.layer, layerUndici)
@@ -46,19 +47,22 @@ export const serveServices = <A, E, R, E2, R2>(
   opening: Effect.Effect<unknown, E2, R2>
 ) => {
   const shutdown = new Shutdown()
-  const node = NodeServer(options, shutdown)
-  return node.drain.pipe(
-    Layer.provideMerge(
-      withRoomToAdd(HttpRouter.serve(Layer.provide(Layer.merge(GatewayRoutes, ConsoleRoutes), servedHere), {
-        routerConfig,
-        disableLogger: true,
-        disableListenLog: true
-      }))
-    ),
-    Layer.provideMerge(Layer.effectDiscard(opening)),
-    Layer.provideMerge(services),
-    Layer.provide(Layer.succeed(CurrentShutdown, shutdown)),
-    Layer.provideMerge(node.server),
-    Layer.provide(Layer.fresh(Observability))
-  )
+  return Layer.unwrap(Effect.map(startTls, (tls) => {
+    const node = NodeServer(options, shutdown, tls)
+    return node.drain.pipe(
+      Layer.provideMerge(
+        withRoomToAdd(HttpRouter.serve(Layer.provide(Layer.merge(GatewayRoutes, ConsoleRoutes), servedHere), {
+          routerConfig,
+          disableLogger: true,
+          disableListenLog: true
+        }))
+      ),
+      Layer.provideMerge(Layer.effectDiscard(opening)),
+      Layer.provideMerge(services),
+      Layer.provide(Layer.succeed(CurrentShutdown, shutdown)),
+      Layer.provide(tls?.requestCert === true ? Layer.succeed(ClientCertificates, hasCertificate) : Layer.empty),
+      Layer.provideMerge(node.server),
+      Layer.provide(Layer.fresh(Observability))
+    )
+  }))
 }

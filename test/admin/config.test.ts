@@ -69,6 +69,8 @@ describe("the configuration in the admin API", () => {
       env_backed: false,
       env_source_present: false,
       env_writeback_enabled: false,
+      env_locked: false,
+      locked: false,
       config_path: file,
       config_writable: true,
       accounts: [

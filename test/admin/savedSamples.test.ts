@@ -59,8 +59,8 @@ describe("saved samples", () => {
     assert.deepStrictEqual(
       items.map(({ created_at: _at, bytes: _bytes, ...item }) => item),
       [
-        { sample_id: "second", model: "upstream-reasoner", round_count: 1 },
-        { sample_id: "first", model: "upstream-chat", round_count: 1 }
+        { sample_id: "second", model: "upstream-reasoner", round_count: 1, status: 200 },
+        { sample_id: "first", model: "upstream-chat", round_count: 1, status: 200 }
       ]
     )
     for (const { bytes, created_at } of items) {

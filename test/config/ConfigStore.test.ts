@@ -48,6 +48,7 @@ layer(NodeServices.layer)("ConfigStore", (it) => {
           env_backed: false,
           env_source_present: false,
           env_writeback_enabled: false,
+          env_locked: false,
           config_path: path
         })
       }))

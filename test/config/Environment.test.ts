@@ -20,6 +20,7 @@ describe("the environment variables", () => {
         assert.strictEqual(environment.configPath, "config.json")
         assert.strictEqual(environment.configJson, undefined)
         assert.strictEqual(environment.configWriteback, false)
+        assert.strictEqual(environment.locked, false)
         assert.strictEqual(environment.adminKey, undefined)
         assert.strictEqual(environment.logLevel, "Info")
         assert.strictEqual(environment.releasesUrl, undefined)
@@ -40,6 +41,7 @@ describe("the environment variables", () => {
         GATEWAY_CONFIG_PATH: "/data/gateway.json",
         GATEWAY_CONFIG_JSON: "{}",
         GATEWAY_CONFIG_WRITEBACK: "TRUE",
+        GATEWAY_LOCKED: "1",
         GATEWAY_ADMIN_KEY: "admin\n",
         GATEWAY_WORKERS: "3",
         GATEWAY_LOG_LEVEL: "debug",
@@ -55,6 +57,7 @@ describe("the environment variables", () => {
       assert.strictEqual(environment.configPath, "/data/gateway.json")
       assert.strictEqual(Redacted.value(environment.configJson!), "{}")
       assert.strictEqual(environment.configWriteback, true)
+      assert.strictEqual(environment.locked, true)
       assert.strictEqual(Redacted.value(environment.adminKey!), "admin")
       assert.deepStrictEqual(environment.references, ["HOSTED_KEY", "UPSTREAM_*"])
       assert.strictEqual(environment.workers, 3)

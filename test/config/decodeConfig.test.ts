@@ -43,6 +43,8 @@ const seconds: ReadonlyArray<readonly [field: string, minimum: number]> = [
 ]
 
 const flags = [
+  "auth.hash_keys",
+  "admin.locked",
   "compat.wide_input_strict_output",
   "compat.strip_reference_markers",
   "compat.family_models",
@@ -105,6 +107,7 @@ describe("decodeConfig", () => {
     Effect.gen(function*() {
       const config = yield* decode({})
       assert.deepStrictEqual(config.msgcompat_mapping, { fast: "upstream-chat", slow: "upstream-reasoner" })
+      assert.strictEqual(config.admin.locked, false)
       assert.strictEqual(config.admin.jwt_expire_hours, 24)
       assert.strictEqual(config.admin.password_hash, undefined)
       assert.strictEqual(config.runtime.account_max_inflight, 2)
@@ -155,6 +158,7 @@ describe("decodeConfig", () => {
       assert.deepStrictEqual(config.captures, { enabled: true, limit: 20, max_body_bytes: 5 * 1024 * 1024 })
       assert.deepStrictEqual(config.auth, {
         direct_upstream: "default",
+        hash_keys: false,
         public_models: true,
         direct_max_inflight: 1,
         removed_keys: []

@@ -63,6 +63,7 @@ describe("GATEWAY_CONFIG_JSON", () => {
         env_backed: true,
         env_source_present: true,
         env_writeback_enabled: false,
+        env_locked: false,
         config_path: path
       })
       assert.isFalse(yield* store.needsHostSync)

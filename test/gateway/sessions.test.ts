@@ -120,6 +120,28 @@ describe("the record of a request", () => {
       facets: { app: ReadonlyArray<object> }
     }
     assert.deepStrictEqual(facets.app, [{ value: "claude-code", name: null, count: 1 }])
+    await accountOf("Go on", { headers: { "user-agent": "claude-cli/2.1.330", "x-claude-code-session-id": "four" } })
+    const kept = await admin(gateway.url, "GET", "/admin/requests?session=four") as {
+      items: ReadonlyArray<{ readonly started_at: number; readonly duration_ms: number }>
+    }
+    const [last, begun] = kept.items
+    const { complete, sessions } = await admin(gateway.url, "GET", "/admin/requests/sessions?model=m") as {
+      complete: boolean
+      sessions: ReadonlyArray<{ readonly session: string }>
+    }
+    assert.isTrue(complete)
+    assert.deepStrictEqual(sessions.filter(({ session }) => session === "four") as ReadonlyArray<object>, [{
+      key: keyId(businessKey, sha256Hex),
+      app: "claude-code",
+      session: "four",
+      models: ["m"],
+      from: begun!.started_at,
+      to: last!.started_at + Math.round(last!.duration_ms),
+      requests: 2
+    }])
+    // The same name under two keys is two sessions.
+    assert.lengthOf(sessions.filter(({ session }) => session === "two"), 2)
+    assert.deepInclude(await admin(gateway.url, "GET", "/admin/requests/sessions?session=none"), { sessions: [] })
     const metrics = await (await fetch(`${gateway.url}/metrics`, {
       headers: { authorization: `Bearer ${adminKey}` }
     })).text()

@@ -4,7 +4,7 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import type { Browser, Locator, Page } from "playwright-core"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { goTo, launch, open, signIn, type Watched } from "./support.ts"
+import { goTo, launch, open, openPreferences, signIn, type Watched } from "./support.ts"
 
 let browser: Browser
 let gateway: RunningGateway
@@ -118,6 +118,7 @@ describe("the console's buttons and links", () => {
     const { page } = watched
     await signIn(page, adminKey)
     await goTo(page, "About")
+    await openPreferences(page)
     await page.evaluate(samples)
     const found: Array<string> = []
     const look = async (state: string, samples: Locator) => {

@@ -14,7 +14,7 @@ import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { mountConsole } from "../../src/console.ts"
 import { GatewayServices, mountGateway } from "../../src/index.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { goTo, launch, open, result, signIn } from "./support.ts"
+import { goTo, launch, open, openPreferences, result, signIn } from "./support.ts"
 
 let browser: Browser
 let gateway: RunningGateway
@@ -71,6 +71,7 @@ const works = async (base: string): Promise<void> => {
   await page.getByRole("textbox", { name: "Message" }).fill("Hello from below")
   await page.getByRole("button", { name: "Send" }).click()
   await page.getByRole("log").getByText("You said: “Hello from below”").waitFor()
+  await openPreferences(page)
   await page.getByRole("button", { name: "Sign out" }).click()
   await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
   await close()

@@ -2,7 +2,7 @@
  * Journeys at the console, from end to end, in Chromium.
  */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
-import type { Page } from "playwright-core"
+import type { Locator, Page } from "playwright-core"
 import { keyPreview } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilHolds, untilValue } from "../support/until.ts"
@@ -12,8 +12,10 @@ import {
   findings,
   goTo,
   open,
+  openPreferences,
   openSignedIn,
   result,
+  savedBy,
   signIn,
   useBrowser,
   type Watched
@@ -57,6 +59,7 @@ describe("journeys at the console", () => {
     assert.strictEqual(kept, `[{},{},""]`)
     const [cookie] = await watched.context.cookies(`${gateway.url}/admin/`)
     assert.isTrue(cookie?.httpOnly)
+    await openPreferences(page)
     await button("Sign out").click()
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
     await watched.context.addCookies([cookie!])
@@ -259,6 +262,7 @@ describe("journeys at the console", () => {
     await button("Test all").click()
     await asked
     const ended = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/admin/accounts/test"))
+    await openPreferences(page)
     await button("Sign out").click()
     await page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor()
     await ended
@@ -545,10 +549,9 @@ describe("journeys at the console", () => {
 
   it("transfer: a configuration is exported, previewed and imported", async () => {
     await signedIn("transfer")
-    await button("Export").click()
-    await result(page).getByText("The configuration was exported.").waitFor()
-    const exported = await page.getByRole("textbox", { name: "Exported configuration" }).inputValue()
-    assert.deepInclude(JSON.parse(exported), { keys: [businessKey] })
+    const exported = await savedBy(page, "Download")
+    await result(page).getByText(`The configuration was exported as ${exported.name}.`).waitFor()
+    assert.deepInclude(JSON.parse(exported.content), { keys: [businessKey] })
     const field = page.getByRole("textbox", { name: "Configuration to import" })
     await field.fill(`{"runtime":{"account_max_inflight":0}}`)
     await button("Preview import").click()
@@ -564,10 +567,16 @@ describe("journeys at the console", () => {
     await result(page).getByText("1 key and 0 accounts were imported.").waitFor()
     assert.deepInclude(await admin("/admin/config"), { keys: [businessKey, "another-key"] })
 
-    // A replacing import shows what goes, and asks for a typed word.
-    await field.fill(`{"keys":["a-third-key"]}`)
+    // A replacing import of a file shows what goes and what changes, and asks for a typed word.
     await page.getByRole("combobox", { name: "Mode" }).selectOption("Replace")
-    await button("Preview import").click()
+    const file = `{"keys":["a-third-key"],"runtime":{"account_max_inflight":7}}`
+    await page.locator("input[type=file]").setInputFiles({
+      name: "gateway.json",
+      mimeType: "application/json",
+      buffer: Buffer.from(file)
+    })
+    assert.strictEqual(await field.inputValue(), file)
+    await preview.getByRole("listitem").filter({ hasText: /^runtime\.account_max_inflight.*7$/ }).waitFor()
     await button("Replace everything").click()
     const asked = dialog("Replace keys, accounts and settings")
     await asked.getByRole("row", { name: "Keys +1 −2 0 1" }).waitFor()
@@ -618,7 +627,7 @@ describe("journeys at the console", () => {
     await usage.getByRole("row", { name: /^\d{1,2} \w{3} \d{4} 1 0 0 \d/ }).waitFor()
   })
 
-  it("sessions: one has its agents below it, is found and sorted, and leads to its requests", async () => {
+  it("sessions: one is found and read with three clicks: its models and times, its agents, its turns with their tools; the list is sorted and saved", async () => {
     for (const agent of [undefined, "explorer"]) {
       await fetch(`${gateway.url}/v1/chat/completions`, {
         method: "POST",
@@ -628,27 +637,54 @@ describe("journeys at the console", () => {
           "x-claude-code-session-id": "the-session",
           ...(agent === undefined ? {} : { "x-claude-code-agent-id": agent })
         },
-        body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+        body: JSON.stringify({
+          model: "upstream-chat",
+          messages: [{ role: "user", content: agent === undefined ? `!call echo {"text":"hi"}` : "Hello" }],
+          tools: [{ type: "function", function: { name: "echo", parameters: { type: "object" } } }]
+        })
       }).then((response) => response.text())
     }
-    await signedIn("usage")
-    await page.getByRole("main").getByRole("link", { name: "Sessions" }).click()
+    await signedIn("overview")
+    let clicks = 0
+    const press = async (target: Locator) => {
+      clicks++
+      await target.click()
+    }
+    await press(page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Sessions" }))
     await page.getByRole("heading", { level: 1, name: "Sessions" }).waitFor()
     const sessions = page.getByRole("table", { name: "Sessions" })
-    const row = sessions.getByRole("row", { name: /^the-session claude-code .* \d\d:00 2 0 \d+/ })
+    const row = sessions.getByRole("row", { name: /^the-session claude-code .* upstream-chat .*\d\d:\d\d 2 0 \d+/ })
     await row.waitFor()
+    await row.getByTitle(/\d\d:\d\d:\d\d .* – .*\d\d:\d\d:\d\d/).waitFor()
     await sessions.getByRole("row", { name: /^explorer agent .*1 0 \d+/ }).waitFor()
-    await sessions.getByRole("button", { name: "Requests" }).click()
-    await sessions.getByRole("columnheader", { name: "Requests" }).and(page.locator("[aria-sort=descending]")).waitFor()
     const search = page.getByRole("textbox", { name: "Search sessions, apps and keys" })
-    await search.fill("another")
-    await page.getByText("No session matches.").waitFor()
+    await press(search)
     await search.fill("CLAUDE")
     await row.waitFor()
+    await press(sessions.getByRole("link", { name: "the-session" }))
+    await page.getByRole("heading", { level: 1, name: "Session the-session" }).waitFor()
+    assert.strictEqual(clicks, 3)
+    const turns = page.getByRole("table", { name: "Turns" })
+    await turns.getByRole("row", { name: /upstream-chat echo .*OK/ }).waitFor()
+    assert.deepStrictEqual(await turns.locator("tbody tr").count(), 2)
+    await page.getByRole("table", { name: "Agents" }).getByRole("row", { name: /^explorer 1 0/ }).waitFor()
     assert.deepStrictEqual(await findings(page), [])
-    await sessions.getByRole("link", { name: "the-session" }).click()
-    await page.getByRole("heading", { level: 1, name: "Requests" }).waitFor()
+    await page.getByRole("link", { name: "Its requests" }).click()
     await page.getByRole("button", { name: /Session: the-session/ }).waitFor()
+    await page.goBack()
+    await page.getByRole("link", { name: "All sessions" }).click()
+    await sessions.getByRole("button", { name: "Requests" }).click()
+    await sessions.getByRole("columnheader", { name: "Requests" }).and(page.locator("[aria-sort=descending]")).waitFor()
+    await search.fill("another")
+    await page.getByText("No session matches.").waitFor()
+    await search.fill("the-session")
+    await row.waitFor()
+    const { content, name } = await savedBy(page, "Download CSV")
+    assert.strictEqual(name, "sessions-range-day-q-the-session.csv")
+    const [head, line, rest] = content.split("\r\n")
+    assert.match(head ?? "", /^session,app,key,key_name,models,from,to,requests,failed/)
+    assert.match(line ?? "", /^the-session,claude-code,[^,]+,[^,]*,upstream-chat,\d{4}-.*Z,\d{4}-.*Z,2,0,/)
+    assert.strictEqual(rest, "")
   })
 
   it("changes: a change by the admin API is listed with who made it and what it was", async () => {
@@ -656,5 +692,8 @@ describe("journeys at the console", () => {
     await signedIn("changes")
     const changes = page.getByRole("table", { name: "Changes" })
     await changes.getByRole("row", { name: /Admin key.*responses\.store_ttl_seconds not set\s+60/ }).waitFor()
+    const { content, name } = await savedBy(page, "Download CSV")
+    assert.strictEqual(name, "changes.csv")
+    assert.match(content, /^at,who,name,address,node,action,fields\r\n[^]*responses\.store_ttl_seconds: – → 60/)
   })
 })

@@ -164,5 +164,97 @@ it("an upstream and a route to it are added, and the route is rehearsed", async 
   await write(field("Message"), "Hello")
   await press(button("Send"))
   await page.getByRole("log").getByText("From the server").waitFor()
+})
+
+/** Opens a menu by its button, and chooses an item by the arrows. */
+const choose = async (menu: string, item: string): Promise<void> => {
+  await press(button(menu))
+  const wanted = page.getByRole("menuitem", { name: item, exact: true })
+  await wanted.waitFor()
+  for (let pressed = 0; pressed < 10; pressed++) {
+    if (await wanted.evaluate((element) => element === element.ownerDocument.activeElement)) break
+    await page.keyboard.press("ArrowDown")
+  }
+  await page.keyboard.press("Enter")
+}
+
+const table = (name: string) => page.getByRole("table", { name, exact: true })
+
+/** The main task of each page that no test above has, by the name of the page. */
+const tasks: ReadonlyArray<readonly [name: string, task: () => Promise<unknown>]> = [
+  ["Overview", async () => {
+    await press(page.getByRole("main").getByRole("link", { name: "upstream-chat" }).first())
+    await page.getByRole("heading", { level: 1, name: "upstream-chat" }).waitFor()
+  }],
+  ["Usage", async () => {
+    await tabTo(page.getByRole("combobox", { name: "Group by", exact: true }))
+    await page.keyboard.type("App")
+    await page.waitForURL(/by=app/)
+    await tabTo(button("Reload"))
+  }],
+  ["Models", async () => {
+    await choose("Actions qwen3", "Set price")
+    await write(page.getByRole("dialog").getByRole("textbox").first(), "2")
+    await press(page.getByRole("dialog").getByRole("button", { name: "Save" }))
+    await page.getByRole("dialog").waitFor({ state: "detached" })
+  }],
+  ["Accounts", async () => {
+    await press(button("Test all"))
+    await result(page).getByText(/tested|test/i).first().waitFor()
+  }],
+  ["Settings", async () => {
+    await write(page.getByRole("textbox", { name: "Requests per account" }), "3")
+    await press(button("Review changes"))
+    await press(dialog("Review changes").getByRole("button", { name: "Save" }))
+    await result(page).getByText("The settings were saved.").waitFor()
+  }],
+  ["Webhooks", async () => {
+    await press(button("Add webhook"))
+    await write(field("Name"), "ops")
+    await write(
+      page.getByRole("dialog").getByRole("textbox", { name: /^(URL|Address)/ }),
+      "https://hooks.example/gateway"
+    )
+    await press(page.getByRole("dialog").getByRole("button", { name: "Generate" }))
+    await press(button("Save"))
+    await result(page).getByText("ops was added.").waitFor()
+  }],
+  ["Import and export", async () => {
+    await write(page.getByRole("textbox", { name: "Configuration to import" }), `{"keys":["another-key"]}`)
+    await press(button("Preview import"))
+    await press(button("Import"))
+    await result(page).getByText("1 key and 0 accounts were imported.").waitFor()
+  }],
+  ["Changes", () => table("Changes").getByRole("row").nth(2).waitFor()],
+  ["Samples", async () => {
+    await write(field("Message"), "Hello")
+    await press(button("Capture"))
+    const saved = table("Saved samples").getByRole("rowheader")
+    await saved.first().waitFor()
+    await choose(`Actions ${await saved.first().textContent()}`, "Replay")
+    await page.getByRole("region", { name: "Replay" }).waitFor()
+  }],
+  ["About", async () => {
+    await press(button("Copy all of it"))
+    await result(page).or(page.getByRole("alert")).getByText(/copied|does not allow/).waitFor()
+  }]
+]
+
+it("the main task of every page is done by keys alone", async () => {
+  const letters = new Map<string, string>()
+  await page.keyboard.press("?")
+  const keys = page.getByRole("dialog", { name: "Keys of this page" })
+  const terms = await keys.getByRole("term").allTextContents()
+  const texts = await keys.getByRole("definition").allTextContents()
+  terms.forEach((each, index) => letters.set(texts[index]!.replace("Go to ", ""), each.replace("g ", "")))
+  await page.keyboard.press("Escape")
+  await keys.waitFor({ state: "detached" })
+  for (const [name, task] of tasks) {
+    await goBy(letters.get(name)!, name)
+    await task()
+  }
+  await goBy(letters.get("Sessions")!, "Sessions")
+  await tabTo(page.getByRole("main").getByRole("textbox").first())
+  await page.keyboard.press("Escape")
   assert.isUndefined(await page.evaluate("globalThis.wasPressed"))
 })

@@ -2,7 +2,9 @@
  * The console over a pool of 10,000 accounts, in Chromium.
  */
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import { Context, Effect } from "effect"
 import type { Browser } from "playwright-core"
+import { Accounts } from "../../src/accounts/Accounts.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { launch, openSignedIn, result } from "./support.ts"
 
@@ -86,5 +88,29 @@ it("console: 10,000 accounts are paged, searched, selected and changed", async (
   await asked.getByRole("button", { name: "Delete" }).click()
   await result(page).getByText("50 accounts deleted.").waitFor()
   assert.strictEqual((await admin("/admin/accounts?page_size=1"))["total"], count - 50)
+
+  // The overview counts the causes of all accounts, also of those that no event has named, and agrees with the pool.
+  await page.close()
+  const states = [["suspended", 110], ["rate_limited", 30]] as const
+  const pool = Context.get(gateway.services, Accounts)
+  for (const [place, [health, of]] of states.entries()) {
+    for (let i = 0; i < of; i++) {
+      const access = await Effect.runPromise(pool.access(emailOf(9_000 - place * 1_000 - i)))
+      await Effect.runPromise(access.report(health, 600))
+    }
+  }
+  const { page: later } = await openSignedIn(browser, gateway.url)
+  await later.getByRole("status", { name: "State of the gateway" }).getByText(
+    /110 accounts are out of rotation, 30 accounts cool down/
+  ).waitFor()
+  const attention = later.getByRole("region", { name: "Needs attention" })
+  for (const [, of] of states) await attention.getByRole("link", { name: `${of} accounts` }).waitFor()
+  assert.strictEqual(await attention.getByRole("link", { name: /more$/ }).count(), 0)
+  const shown = later.getByRole("region", { name: "Pool" })
+  for (const [, of] of states) await shown.getByRole("link", { name: new RegExp(`^\\W*${of} `) }).waitFor()
+  // Those that are idle are one bar.
+  await shown.getByRole("link", { name: "9,810 idle" }).waitFor()
+  assert.isAtMost(await shown.getByRole("group", { name: "Accounts" }).getByRole("link").count(), 180)
+  await later.context().close()
   await close()
 })

@@ -4,7 +4,7 @@
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { goTo, openSignedIn, settled, useBrowser, type Watched } from "./support.ts"
+import { goTo, openPreferences, openSignedIn, settled, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 let gateway: RunningGateway
@@ -52,6 +52,7 @@ it("days are in the chosen zone", async () => {
     const { pathname, searchParams } = new URL(request.url())
     if (pathname === "/admin/usage" && searchParams.has("from")) asked.push(searchParams.get("zone") ?? "")
   })
+  await openPreferences(page)
   await page.getByRole("combobox", { name: "Times" }).selectOption("utc")
   await page.getByText("Times and days are in UTC.").waitFor()
   await page.getByRole("combobox", { name: "Range" }).selectOption("month")
@@ -79,6 +80,7 @@ it("a wrong key is not called somebody's token, and a missing setting leads to w
 })
 
 it("durations and reasons are Chinese in Chinese", async () => {
+  await openPreferences(page)
   await page.getByRole("combobox", { name: "Language" }).selectOption("中文")
   await page.locator("html[lang=zh]").waitFor()
   await page.locator("h1").waitFor()

@@ -225,11 +225,11 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   // The page of a key has its limits, its day and how to use it.
   await page.getByRole("heading", { level: 1, name: "Mobile app" }).waitFor()
   const limits = page.getByRole("region", { name: "Limits" })
-  await limits.getByText("2 of 20,000 requests/day").waitFor()
+  await limits.getByText(/^2 of 20,000 requests\/day, resets /).waitFor()
   await limits.getByText(/of 5,000,000 tokens\/day/).waitFor()
   const day = page.getByRole("region", { name: "Last 24 hours" })
   await day.getByRole("link", { name: /^Requests 2 / }).waitFor()
-  await day.getByRole("img", { name: "Requests of each hour" }).waitFor()
+  await day.getByRole("group", { name: "Requests of each hour" }).waitFor()
   await page.getByRole("table", { name: "Models" }).getByRole("link", { name: "upstream-chat" }).waitFor()
   await page.getByText("None of the kept requests failed.").waitFor()
   // Its text is folded away, and a key that is used waits for no first request.
@@ -242,9 +242,13 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   const failures = page.getByRole("table", { name: "Last failures" })
   await failures.getByRole("row").nth(1).getByText("model_not_found").waitFor()
   assert.deepStrictEqual(await findings(page), [])
-  await page.getByRole("button", { name: "Disable" }).click()
-  await page.getByRole("button", { name: "Enable" }).waitFor()
-  await page.getByRole("button", { name: "Delete" }).click()
+  for (const [action, state] of [["Disable", "Disabled"], ["Enable", "Active"]] as const) {
+    await page.getByRole("button", { name: "Actions Mobile app" }).click()
+    await page.getByRole("menuitem", { name: action }).click()
+    await page.getByRole("definition").getByText(state).waitFor()
+  }
+  await page.getByRole("button", { name: "Actions Mobile app" }).click()
+  await page.getByRole("menuitem", { name: "Delete" }).click()
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
   // The dialog says it too until it closes.
   await page.getByRole("dialog").waitFor({ state: "hidden" })

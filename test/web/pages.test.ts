@@ -6,7 +6,18 @@ import type { Browser } from "playwright-core"
 import { isWhole } from "../support/effort.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
-import { findings, goTo, launch, open, openSignedIn, settled, sideways, signIn, type Watched } from "./support.ts"
+import {
+  findings,
+  goTo,
+  launch,
+  open,
+  openPreferences,
+  openSignedIn,
+  settled,
+  sideways,
+  signIn,
+  type Watched
+} from "./support.ts"
 import { smallTargets } from "./targets.ts"
 
 const names = [
@@ -88,6 +99,7 @@ describe("the console's pages", () => {
       const { page } = watched
       await goTo(page, name)
       await settled(page)
+      await openPreferences(page)
       for (const theme of themes) {
         await page.getByRole("combobox", { name: "Theme" }).selectOption(theme)
         assert.deepStrictEqual(await findings(page), [], theme)
@@ -114,6 +126,7 @@ describe("the console's pages", () => {
   it("the chosen language remains after a reload", async () => {
     const chinese = await openSignedIn(browser, gateway.url)
     const { page } = chinese
+    await openPreferences(page)
     await page.getByRole("combobox", { name: "Language" }).selectOption("中文")
     await page.locator("html[lang=zh]").waitFor()
     await page.reload()

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
-import { findings, goTo, launch, openSignedIn, settled, sideways, type Watched } from "./support.ts"
+import { findings, goTo, launch, openSignedIn, savedBy, settled, sideways, type Watched } from "./support.ts"
 
 const keyId = createHash("sha256").update(businessKey).digest("hex").slice(0, 16)
 
@@ -213,6 +213,27 @@ describe("the list of requests", () => {
     await facts.getByRole("columnheader", { name: "early-1" }).waitFor()
   })
 
+  it("is saved as lines of JSON, as it is narrowed, with the filter in the name of the file", async () => {
+    await start()
+    await rows(50)
+    const save = async () => {
+      const { content, name } = await savedBy(page, "Download JSONL")
+      const lines = content.trimEnd().split("\n")
+      return [name, lines.map((line) => (JSON.parse(line) as { request_id: string }).request_id)] as const
+    }
+    const [all, ids] = await save()
+    assert.strictEqual(all, "requests.jsonl")
+    // All pages, and not the shown one alone.
+    assert.isAtLeast(ids.length, 64)
+    assert.strictEqual(ids.at(-1), "early-1")
+    await page.goto(`${gateway.url}/console/#/requests?code=${encodeURIComponent(`"model_not_found"`)}`)
+    await rows(3)
+    const [narrowed, missing] = await save()
+    assert.strictEqual(narrowed, "requests-code-model_not_found.jsonl")
+    assert.deepStrictEqual(missing, ["missing-3", "missing-2", "missing-1"])
+    await page.getByText("3 rows saved as requests-code-model_not_found.jsonl.").waitFor()
+  })
+
   it("is walked through by J and K; Enter opens the drawer, and then the page", async () => {
     await start()
     await page.keyboard.press("j")
@@ -348,7 +369,7 @@ describe("the list of requests", () => {
     await table().locator("th[aria-sort=descending]").waitFor()
     const first = table().locator("tbody tr").first().getByRole("cell").first()
     assert.strictEqual(await first.locator(".sr-only").textContent(), "OK")
-    assert.strictEqual(await first.locator(".badge").evaluate((badge) => badge.firstElementChild?.textContent), "✓")
+    assert.strictEqual(await first.locator(".badge").evaluate((badge) => badge.firstElementChild?.tagName), "svg")
 
     const bars = page.getByRole("img", { name: /^\d+ requests from .*, 3 of them failed, at most \d+ in one bar/ })
     const { height, width, x, y } = (await bars.boundingBox())!

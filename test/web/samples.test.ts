@@ -8,7 +8,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import type { Browser } from "playwright-core"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { launch, openSignedIn, result } from "./support.ts"
+import { controls, launch, openSignedIn, result } from "./support.ts"
 
 const home = mkdtempSync(path.join(tmpdir(), "console-samples-"))
 const dir = path.join(home, "samples")
@@ -26,10 +26,11 @@ afterAll(async () => {
 
 it("console: samples are captured, found, saved, replayed in every style and deleted", async () => {
   const { close, page } = await openSignedIn(browser, gateway.url, "samples")
+  const { act } = controls(() => page)
   const captured = page.getByRole("table", { name: "Captured replies" })
   const saved = page.getByRole("table", { name: "Saved samples" })
-  await captured.getByText("No replies have been captured yet.").waitFor()
-  await saved.getByText("No samples have been saved yet.").waitFor()
+  await captured.getByText(/^No reply has been captured yet\./).waitFor()
+  await saved.getByText(/^No sample has been saved yet\./).waitFor()
 
   const capture = page.getByRole("button", { name: "Capture", exact: true })
   assert.isTrue(await capture.isDisabled())
@@ -53,7 +54,7 @@ it("console: samples are captured, found, saved, replayed in every style and del
   await search.fill("in no reply at all")
   await captured.getByText("No captured reply contains this text.").waitFor()
   await search.fill("Apples and pears")
-  await captured.getByRole("rowheader", { name: /Apples and pears/ }).waitFor()
+  await captured.getByRole("row", { name: /Apples and pears.* 200 / }).waitFor()
   await captured.getByRole("row", { name: /Nothing of the kind/ }).waitFor({ state: "detached" })
   await captured.getByRole("button", { name: /^Save / }).click()
   await result(page).getByText(/^The sample was saved as /).waitFor()
@@ -72,17 +73,17 @@ it("console: samples are captured, found, saved, replayed in every style and del
     ] as const
   ) {
     await page.getByRole("combobox", { name: "API" }).selectOption(style)
-    await page.getByRole("button", { name: `Replay ${second}`, exact: true }).click()
+    await act("Replay", second, "Saved samples")
     await replay.getByText(event).waitFor()
     // In frames, one word each, as a caller receives it.
     for (const word of ["Apples", "and", "pears"]) assert.include(await replay.textContent() ?? "", word)
   }
 
-  await page.getByRole("button", { name: `Delete ${second}`, exact: true }).click()
+  await act("Delete", second, "Saved samples")
   const dialog = page.getByRole("dialog", { name: `Delete ${second}` })
   await dialog.getByRole("button", { name: "Cancel" }).click()
   assert.strictEqual(readdirSync(dir).length, 2)
-  await page.getByRole("button", { name: `Delete ${second}`, exact: true }).click()
+  await act("Delete", second, "Saved samples")
   await dialog.getByRole("button", { name: "Delete" }).click()
   await result(page).getByText(second).waitFor()
   await saved.getByRole("rowheader", { name: second }).waitFor({ state: "detached" })

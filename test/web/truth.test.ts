@@ -253,10 +253,6 @@ class Drawn {
 
 const rounding = 0.002
 
-/** A bar of what there is has at least one of 24 pixels. */
-const bar = (least: number, most = least): Drawn =>
-  most === 0 ? new Drawn(0, 0) : new Drawn(Math.max(1 / 24, least), Math.max(1 / 24, most))
-
 /** Bars of a strip, whose largest one has the full height; what there is has at least 3 percent of it. */
 const stripOf = (values: ReadonlyArray<number>, most: number): ReadonlyArray<Drawn> =>
   values.map((value) =>
@@ -322,22 +318,9 @@ const figure = (within: Locator, name: string) => async (): Promise<ReadonlyArra
   return (await Promise.all(texts)).map((text) => text?.trim() ?? "")
 }
 
-/** The heights of the bars in a place: shares of the full height. */
-const heights = (within: Locator, kind: "ok" | "failed" = "ok") => (): Promise<ReadonlyArray<number>> =>
-  within.locator("svg g").evaluateAll(
-    (bars, kind) =>
-      bars.map((bar) => {
-        const [part, whole] = [kind, "back"].map((each) =>
-          bar.querySelector(`.${each}`)!.getBoundingClientRect().height
-        )
-        return part! / whole!
-      }),
-    kind
-  )
-
 /** How far the bars of a kind reach in a row of the strip of minutes: shares of its height. */
-const reaches = (row: string, kind: string) => (): Promise<ReadonlyArray<number>> =>
-  page.locator(".minutes .minute").evaluateAll(
+const reaches = (columns: Locator, row: string, kind: string) => (): Promise<ReadonlyArray<number>> =>
+  columns.evaluateAll(
     (minutes, bar) =>
       minutes.map((minute) => {
         const style = minute.querySelector<HTMLElement>(bar)?.style
@@ -381,16 +364,18 @@ const showsHours = async (what: string, row: Locator, some: ReadonlyArray<Done>)
     const at = end - (24 - place) * hour
     const own = some.filter((done) => done.at >= at && done.at < at + hour)
     const day = new Date(at).getUTCDate() === new Date(now()).getUTCDate() ? "" : "9 Mar "
-    return { name: `${day}${timeOf(at)}`, all: own.length, failed: own.filter(isFailed).length }
+    return { name: `${day}${timeOf(at).slice(0, 5)}`, all: own.length, failed: own.filter(isFailed).length }
   })
   const most = Math.max(...hours.map(({ all }) => all))
+  const links = row.getByRole("link")
   await shows(
     what,
-    () => row.locator("title").allTextContents(),
+    () => links.evaluateAll((all) => all.map((each) => (each.getAttribute("aria-label") ?? "").split("; ")[0])),
     hours.map(({ all, failed, name }) => `${name}: ${all} requests, ${failed} failed`)
   )
-  await shows(`${what}, drawn`, heights(row), hours.map(({ all }) => bar(all / most)))
-  await shows(`${what}, drawn failures`, heights(row, "failed"), hours.map(({ failed }) => bar(failed / most)))
+  const reach = (kind: string) => reaches(row.locator(".minute"), "stacked", kind)
+  await shows(`${what}, drawn`, reach("ok"), stripOf(hours.map(({ all, failed }) => all - failed), most))
+  await shows(`${what}, drawn failures`, reach("failed"), stripOf(hours.map(({ failed }) => failed), most))
 }
 
 describe("the figures of the console", () => {
@@ -463,17 +448,18 @@ describe("the figures of the console", () => {
       ok: own.filter(isOk).length,
       failed: own.filter((done) => isFailed(done) && !isRefused(done)).length
     }))
+    const columns = page.locator(".minutes .minute")
     const largest = Math.max(...minutes.map(({ own }) => own.length))
     const shares = tried.map(({ failed, ok }) => failed / Math.max(1, ok + failed))
     const tokens = minutes.map(({ own }) => sumsOf(own)).map(({ completion, prompt }) => prompt + completion)
-    await shows("those that succeeded", reaches("stacked", "ok"), stripOf(tried.map(({ ok }) => ok), largest))
-    await shows("the share that failed", reaches("share", "failed"), stripOf(shares, Math.max(0.1, ...shares)))
+    await shows("those that succeeded", reaches(columns, "stacked", "ok"), stripOf(tried.map(({ ok }) => ok), largest))
+    await shows("the share that failed", reaches(columns, "share", "failed"), stripOf(shares, Math.max(0.1, ...shares)))
     await shows(
       "first events of minutes",
-      reaches("times", "p95"),
+      reaches(columns, "times", "p95"),
       timeBarsOf(minutes.map(({ own }) => sumsOf(own).first95))
     )
-    await shows("tokens", reaches("amount", "tokens"), stripOf(tokens, Math.max(...tokens)))
+    await shows("tokens", reaches(columns, "amount", "tokens"), stripOf(tokens, Math.max(...tokens)))
 
     await shows(
       "minutes",
@@ -543,9 +529,15 @@ describe("the figures of the console", () => {
         ) => [name, tries, errors, p95, slots, waiting]),
       upstreams
     )
+    // The bars of the hour are of the attempts since the restart.
     for (const name of upstreamNames) {
-      const row = rows.getByRole("img", { name: `Requests of ${name} in each hour` })
-      await showsHours(`hours of ${name}`, row, all.filter((done) => upstreamOf(done) === name))
+      const row = rows.getByRole("img", { name: `Attempts of ${name} in the last hour` })
+      const tries = recent.flatMap((done) => done.tries.map((each) => ({ ...each, isRefused: done.end === "refused" })))
+        .filter((each) => each.upstream === name)
+      await shows(`the hour of ${name}`, async () => {
+        const bars = (await row.locator("title").allTextContents()).map((text) => text.match(/\d+/g)!.map(Number))
+        return [2, 3].map((place) => String(sum(bars.map((numbers) => numbers[place]!))))
+      }, [tries.length, tries.filter(({ failed, isRefused }) => failed && !isRefused).length].map(String))
     }
 
     const most = region("Most used today")
@@ -592,7 +584,7 @@ describe("the figures of the console", () => {
   it("Requests: each request since the restart, their counts by value and by time", async () => {
     await open("requests")
     const outcome = (done: Done): string =>
-      isOk(done) ? "✓ OK" : isLeft(done) ? "↩ Cancelled" : `✕${codeOf(done)}${done.end === "broken" ? 503 : 400}`
+      isOk(done) ? "OK" : isLeft(done) ? "Cancelled" : `${codeOf(done)}${done.end === "broken" ? 503 : 400}`
     await shows(
       "requests",
       async () =>
@@ -630,13 +622,13 @@ describe("the figures of the console", () => {
     }
     assert.isAtMost(buckets[0]!.at, recent[0]!.at)
     const failed = recent.filter(isFailed).length
-    const name = new RegExp(`^${recent.length} requests from .*, ${failed} of them failed$`)
+    const name = new RegExp(`^${recent.length} requests from .*, ${failed} of them failed,`)
     await shows(
       "histogram",
       async () =>
         (await page.getByRole("img", { name }).locator("title").allTextContents()).map((title) => {
           const [, counts, p95] = title.split("\n")
-          return p95 === undefined ? counts : [counts, p95.replace("p95 ", "")]
+          return p95?.startsWith("p95 ") === true ? [counts, p95.replace("p95 ", "")] : counts
         }),
       buckets.map(({ at }): Wanted => {
         const own = recent.filter((done) => done.at >= at && done.at < at + bucket_ms)
@@ -691,7 +683,7 @@ describe("the figures of the console", () => {
       return [duration, first.replace("first event p95 ", "")]
     }, [near(duration95), near(first95)])
     await shows("cost", figure(day, "Cost"), [money(cost, currency), ""])
-    await showsHours("hours", day.getByRole("img", { name: "Requests of each hour" }), own)
+    await showsHours("hours", day.getByRole("group", { name: "Requests of each hour" }), own)
   }
   const touched = async (name: string, own: ReadonlyArray<Done>, by: (done: Done) => string | undefined) =>
     await shows(
@@ -724,8 +716,8 @@ describe("the figures of the console", () => {
     await touched("Upstream", own, upstreamOf)
     await failures(recent.filter((done) => nameOf(done) === name))
     await shows("limits", region("Limits").locator(".hint").allTextContents.bind(region("Limits").locator(".hint")), [
-      `${own.filter(isKnown).length} of 1,000 requests/day`,
-      `${money(sumsOf(own).cost, currency)} of €50/day`
+      `${own.filter(isKnown).length} of 1,000 requests/day, resets 11 Mar 00:00`,
+      `${money(sumsOf(own).cost, currency)} of €50/day, resets 11 Mar 00:00`
     ])
   })
 

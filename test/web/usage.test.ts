@@ -54,6 +54,18 @@ beforeAll(async () => {
     }
   }
   store.add(entry({ at: slowSince, key: idOf("team b"), model: "upstream-reasoner", cost: euros(900) }))
+  store.add(
+    entry({
+      at: slowSince,
+      key: "direct",
+      account: "none",
+      model: "cached-model",
+      promptTokens: 6_400,
+      cachedTokens: 4_800
+    })
+  )
+  // In the week before.
+  store.add(entry({ at: slowSince - 9 * 24 * hourLength, key: idOf("team b"), model: "earlier", cost: euros(3_000) }))
   store.add(entry({ at: slowSince, key: idOf("team a"), model: "upstream-reasoner", cost: euros(90) }))
   // Two days ago: outside of the day that pages show. Many values are equal, and some unknown.
   models.forEach((model, i) => {
@@ -128,20 +140,45 @@ describe("usage at the console", () => {
     assert.isAtMost(pressed.count, 3)
   })
 
-  it("shows which model costs most, and for whom, within three clicks", async () => {
+  it("says which model costs most, and how that has changed since the week before, within two clicks, and for whom with a third", async () => {
     await goTo(page, "Overview")
     const pressed = clicks()
     await pressed.click(inNavigation("Usage"))
-    await pressed.choose(page.getByRole("combobox", { name: "Chart shows" }), "Cost")
     await usage().locator("[aria-sort=descending]").getByText("Cost").waitFor()
-    await usage().getByRole("row", { name: /^upstream-reasoner .* 990\.00/ }).waitFor()
+    await pressed.choose(page.getByRole("combobox", { name: "Range" }), "7 days")
+    // 990 for the reasoner, 120 for chat, and what the models of two days ago cost; 3,000 nine days ago.
+    await page.getByText(
+      /^€2,\d\d\d\.00 in 7 days, 2\d % less than in the 7 days before\. 4\d % of it is upstream-reasoner\./
+    )
+      .waitFor()
+    assert.strictEqual(pressed.count, 2)
     assert.strictEqual(await usage().locator("tbody th").first().textContent(), "upstream-reasoner")
+    await page.getByText("the 7 days before", { exact: true }).waitFor()
     await pressed.click(usage().getByRole("link", { name: "upstream-reasoner" }))
-    await usage().getByRole("row", { name: /^team b .* 900\.00/ }).waitFor()
+    await usage().getByRole("row", { name: /^team b 900\.00/ }).waitFor()
     assert.deepStrictEqual(await usage().locator("tbody th").allTextContents(), ["team b", "team a", "All"])
-    assert.isAtMost(pressed.count, 3)
     await page.goBack()
     await usage().getByRole("link", { name: "upstream-chat" }).waitFor()
+  })
+
+  it("says what share of prompts caches had, and why the others were not cached, within two clicks", async () => {
+    await page.route(/\/admin\/requests\/facets\?/, async (route) => {
+      const reply = await route.fetch()
+      const counted = await reply.json() as { readonly total: number; readonly facets: object }
+      const prompt_cache = [{ value: "expired", name: null, count: 3 }, { value: "changed", name: null, count: 1 }]
+      await route.fulfill({ json: { ...counted, total: 4, facets: { ...counted.facets, prompt_cache } } })
+    })
+    await goTo(page, "Overview")
+    const pressed = clicks()
+    await pressed.click(inNavigation("Usage"))
+    await page.getByText(/ 65 % of the tokens of prompts came from caches\.$/).waitFor()
+    await usage().getByRole("row", { name: /^cached-model .* 75 % / }).waitFor()
+    await pressed.choose(page.getByRole("combobox", { name: "Chart shows" }), "Prompts by cache")
+    const reasons = page.getByRole("table", { name: "Why prompts were not cached" })
+    await reasons.getByRole("row", { name: /^Expired 3 75 %$/ }).waitFor()
+    await page.getByText(/^7,620 tokens of prompts in 24 hours\./).waitFor()
+    assert.strictEqual(pressed.count, 2)
+    await page.unrouteAll({ behavior: "ignoreErrors" })
   })
 
   it("leads from a row to its page, which has its day, where it is served, its price and its failures", async () => {
@@ -157,7 +194,7 @@ describe("usage at the console", () => {
   })
 
   it("isolates a part of the chart by a click in its legend, which has the totals, the largest first", async () => {
-    await page.goto(`${gateway.url}/console/#/usage?measure=cost`)
+    await page.goto(`${gateway.url}/console/#/usage`)
     const legend = page.getByRole("group", { name: "Parts of the chart" })
     const [reasoner, chat] = [/^upstream-reasoner €990\.00$/, /^upstream-chat €120\.00$/].map((name) =>
       legend.getByRole("button", { name })
@@ -197,25 +234,26 @@ describe("usage at the console", () => {
         }).map(({ name }) => name)
     const shows = (names: ReadonlyArray<unknown>) => showsRows(page, "Usage", [...names, "All"])
     const heads = {
+      "Cost in EUR": "cost",
       Requests: "requests",
       Failed: "failed",
       Cancelled: "left",
       Prompt: "prompt_tokens",
       Completion: "completion_tokens",
-      "Cost in EUR": "cost",
+      "From cache": "prompt_cache_hit_rate",
       "First p50": "first_event_p50_ms",
       "First p95": "first_event_p95_ms",
       "Duration p95": "duration_p95_ms",
       "Wait p95": "queue_p95_ms",
-      "Tokens/s p50": "tokens_per_second_p50",
+      "Tokens/s": "tokens_per_second_p50",
       Attempts: "attempts"
     }
     await page.goto(`${gateway.url}/console/#/usage?${new URLSearchParams(time)}`)
-    await shows(expected("requests", "desc").slice(0, 100))
+    await shows(expected("cost", "desc").slice(0, 100))
     for (const [name, sort] of Object.entries(heads)) {
       const head = usage().getByRole("columnheader", { name, exact: true }).getByRole("button")
-      // The list's own order is already that of requests, the largest first.
-      for (const order of sort === "requests" ? ["asc"] as const : ["desc", "asc"] as const) {
+      // The list's own order is already that of costs, the largest first.
+      for (const order of sort === "cost" ? ["asc"] as const : ["desc", "asc"] as const) {
         await head.click()
         await shows(expected(sort, order).slice(0, 100))
         await page.getByRole("button", { name: "Next page", exact: true }).click()

@@ -21,6 +21,7 @@ import { anonymousKey } from "../../config/sharedAccounts.ts"
 import { SharedRevision } from "../../config/sharedConfig.ts"
 import { unknownRetryAfter } from "../../domain/classifyUpstreamFailure.ts"
 import { GatewayError, gatewayError } from "../../domain/GatewayError.ts"
+import { keyDigest } from "../../domain/identity.ts"
 import { isOfMaker } from "../../domain/makers.ts"
 import { servesModel } from "../../domain/routes.ts"
 import { type Cooperative, eachCooperatively } from "../../domain/stream/cooperative.ts"
@@ -329,7 +330,12 @@ const makeSharedCore = Effect.fnUntraced(function*(
   let digests: { readonly keys: ReadonlyArray<string>; readonly owners: ReadonlySet<string> } | undefined
   const isConfiguredKey = (owner: string): boolean => {
     const { keys } = config.now()
-    if (digests?.keys !== keys) digests = { keys, owners: new Set(keys.map((key) => hash("sha256", key))) }
+    if (digests?.keys !== keys) {
+      digests = {
+        keys,
+        owners: new Set(keys.map((key) => keyDigest(key, (text) => hash("sha256", text))))
+      }
+    }
     return digests.owners.has(owner)
   }
 

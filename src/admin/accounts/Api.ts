@@ -11,6 +11,7 @@ import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
 import { aboutSort, BudgetView, lasting, like, missingNodes, pageFields, pageQuery, sortQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
+import { QueueStatusReply } from "./schema.ts"
 
 /** A configured account (spec "Account"). */
 export const AccountView = Schema.Struct({
@@ -315,54 +316,7 @@ const DeleteSessionsReply = Schema.Struct({
   note: Schema.optionalKey(Schema.String)
 })
 
-/** A request that waits for an account. */
-export const QueueWaiter = Schema.Struct({
-  /** Milliseconds. */
-  age_ms: Schema.Int,
-  style: Schema.String,
-  account: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "QueueWaiter" })
-
-/** The pool of an upstream. */
-const UpstreamPool = Schema.Struct({
-  name: Schema.String,
-  accounts: Schema.Struct({ ready: Schema.Int, cooling: Schema.Int, out: Schema.Int, disabled: Schema.Int }),
-  in_use: Schema.Int,
-  max_inflight: Schema.Int,
-  /** A request that waits for several upstreams counts at each. */
-  waiting: Schema.Int,
-  state: Schema.Literals(["ready", "cooled", "disabled"]),
-  /** Milliseconds until a request tries it again; `null` unless it is cooled. */
-  cooled_ms: Schema.NullOr(Schema.Int),
-  reason: Schema.NullOr(Schema.String)
-}).annotate({ identifier: "UpstreamPool" })
-
-export const QueueStatusReply = Schema.Struct({
-  available: Schema.Int.annotate({ description: "Accounts with spare capacity." }),
-  in_use: Schema.Int.annotate({ description: "Slots in use." }),
-  total: Schema.Int.annotate({ description: "Configured accounts that are not disabled." }),
-  available_accounts: Schema.Array(Schema.String),
-  in_use_accounts: Schema.Array(Schema.String),
-  max_inflight_per_account: Schema.Int,
-  global_max_inflight: Schema.Int,
-  recommended_concurrency: Schema.Int.annotate({ description: "`total` multiplied by `max_inflight_per_account`." }),
-  waiting: Schema.Int.annotate({ description: "Requests that wait for an account." }),
-  max_queue_size: Schema.Int.annotate({ description: "Requests that may wait." }),
-  /** One entry for each node of the gateway. */
-  nodes: Schema.Array(Schema.Struct({ id: Schema.String, in_use: Schema.Int, waiting: Schema.Int })),
-  cooling: Schema.Int,
-  out: Schema.Int,
-  disabled: Schema.Int,
-  failed_tests: Schema.Int.annotate({ description: "Accounts in rotation whose last test failed." }),
-  /** Why no account can be used, if all are out of rotation. */
-  reason: Schema.NullOr(Schema.String),
-  /** Milliseconds; `null` if no request waits. */
-  oldest_wait_ms: Schema.NullOr(Schema.Int),
-  /** The longest waiting requests, 50 at most; `account` is the account that a request is pinned to. */
-  waiters: Schema.Array(QueueWaiter),
-  /** The pool of each upstream in the order of the configuration; absent in a configuration of one upstream. */
-  upstreams: Schema.optional(Schema.Array(UpstreamPool))
-}).annotate({ identifier: "QueueStatus" })
+const named = { identifier: Schema.NonEmptyString }
 
 export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
   HttpApiEndpoint.get("list", "/admin/accounts", {
@@ -398,7 +352,7 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
       example: { action: "add", accounts: [{ email: "another@example.com", password: "secret" }], dry_run: true }
     })),
   HttpApiEndpoint.patch("patch", "/admin/accounts/:identifier", {
-    params: { identifier: Schema.NonEmptyString },
+    params: named,
     payload: PatchAccountRequest,
     success: PatchAccountReply
   }).annotateMerge(documented({
@@ -409,19 +363,15 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     errors: [...changing, "not_found"],
     example: { disabled: true, note: "on holiday" }
   })),
-  HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", {
-    params: { identifier: Schema.NonEmptyString },
-    success: AccountsReply
-  }).annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
-  HttpApiEndpoint.post("renew", "/admin/accounts/:identifier/renew", {
-    params: { identifier: Schema.NonEmptyString },
-    success: RenewAccountReply
-  }).annotateMerge(documented({
-    summary: "Renew the token of an account's credential now",
-    description:
-      "Asks its source for a newer token. While that fails, the old one serves until its end. An account with a token or a login has nothing to renew: 409.",
-    errors: [...finding, "conflict"]
-  })),
+  HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", { params: named, success: AccountsReply })
+    .annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
+  HttpApiEndpoint.post("renew", "/admin/accounts/:identifier/renew", { params: named, success: RenewAccountReply })
+    .annotateMerge(documented({
+      summary: "Renew the token of an account's credential now",
+      description:
+        "Asks its source for a newer token. While that fails, the old one serves until its end. An account with a token or a login has nothing to renew: 409.",
+      errors: [...finding, "conflict"]
+    })),
   HttpApiEndpoint.post("test", "/admin/accounts/test", { payload: TestAccountRequest, success: AccountTestResult })
     .annotateMerge(documented({
       summary: "Test an account",
@@ -443,11 +393,9 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     errors: [...finding, ...bodies],
     example: { identifier: "someone@example.com" }
   })),
-  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(
-    documented({
-      summary: "Read the state of the queue over all nodes",
-      description: "Responds with 503 while the shared store is unavailable.",
-      errors: [...reading, "store_unavailable"]
-    })
-  )
+  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(documented({
+    summary: "Read the state of the queue over all nodes",
+    description: "Responds with 503 while the shared store is unavailable.",
+    errors: [...reading, "store_unavailable"]
+  }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: accounts and queue") {}

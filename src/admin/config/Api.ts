@@ -24,7 +24,9 @@ export const ConfigReply = Schema.Struct({
   env_writeback_enabled: Schema.Boolean.annotate({
     description: "Changes are written to the file although the environment supplied the configuration."
   }),
+  env_locked: Schema.Boolean.annotate({ description: "`GATEWAY_LOCKED` is set." }),
   config_path: Schema.String.annotate({ description: "Path of the config file." }),
+  locked: Schema.Boolean.annotate({ description: "Changes are refused with `locked`." }),
   config_writable: Schema.Boolean.annotate({
     description: "Changes outlive the process; with a shared store, also the store and all nodes."
   }),

@@ -87,6 +87,7 @@ export const AdminConfigHandlers = adminHandlers(AdminConfigGroup, function*() {
             keys: config.configured_keys,
             ...(config.generated_key === undefined ? {} : { generated_key: config.generated_key }),
             ...origin.source,
+            locked: yield* origin.locked,
             config_writable: yield* origin.configWritable,
             ...(shows ? { accounts } : {}),
             msgcompat_mapping: { fast: config.msgcompat_mapping.fast, slow: config.msgcompat_mapping.slow }

@@ -134,6 +134,12 @@ const AddKeyReply = Schema.Struct({
   ...endedKey
 })
 
+const HashKeysReply = Schema.Struct({
+  ...KeysReply.fields,
+  hashed: Schema.Int.annotate({ description: "Keys that were texts." }),
+  guessable: Schema.Array(Schema.String).annotate({ description: "Ids of the keys that stay texts." })
+})
+
 const RemoveKeyReply = Schema.Struct({
   ...KeysReply.fields,
   id: Schema.String.annotate({ description: "Id of the removed key." })
@@ -185,6 +191,12 @@ export class AdminKeysGroup extends HttpApiGroup.make("admin-keys").add(
       example: { generate: true, name: "team a", limits: [{ window: "day", requests: 1000, tokens: 2_000_000 }] }
     })
   ),
+  HttpApiEndpoint.post("hash", "/admin/keys/hash", { success: HashKeysReply }).annotateMerge(documented({
+    summary: "Keep all gateway keys as hashes",
+    description:
+      "A key that can be guessed from its hash stays as it is, and its id is in `guessable`. No reply shows a key again.",
+    errors: changing
+  })),
   HttpApiEndpoint.patch("change", "/admin/keys/:id", {
     params: { id: Schema.NonEmptyString },
     payload: ChangeKeyRequest,

@@ -87,6 +87,10 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
         ...endedOf(saved)
       }
     }),
+    hash: Effect.fnUntraced(function*() {
+      const saved = yield* changed("the gateway keys were hashed", keys.hashAll())
+      return { ...keysReply(saved), hashed: saved.hashed, guessable: saved.guessable }
+    }),
     change: Effect.fnUntraced(function*({ params: { id }, request }) {
       const saved = yield* changed("a gateway key was changed", keys.change(id, yield* readChange(request)))
       if (saved.key === undefined) return yield* unknownKey

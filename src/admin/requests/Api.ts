@@ -340,6 +340,29 @@ const RequestHistogram = Schema.Struct({
   ...missingNodes
 }).annotate({ identifier: "RequestHistogram" })
 
+/** A session of a client as the records have it. Times are Unix milliseconds. */
+export const RecordedSession = Schema.Struct({
+  key: Schema.String,
+  /** Empty where nothing called over HTTP. */
+  app: Schema.String,
+  session: Schema.String,
+  /** The models that were asked for, the last one first: at most 10. */
+  models: Schema.Array(Schema.String),
+  /** When the first request that is kept began, and when the last one ended or, if it runs, began. */
+  from: Schema.Finite,
+  to: Schema.Finite,
+  /** Those that are kept. */
+  requests: Schema.Int
+}).annotate({ identifier: "RecordedSession" })
+
+const RecordedSessions = Schema.Struct({
+  /** The 1,000 with the newest requests. */
+  sessions: Schema.Array(RecordedSession),
+  /** False if `text` was searched in the newest records only, or there are more sessions. */
+  complete: Schema.Boolean,
+  ...missingNodes
+}).annotate({ identifier: "RecordedSessions" })
+
 const RequestsCleared = Schema.Struct({
   success: Schema.Boolean,
   ...missingNodes
@@ -378,6 +401,15 @@ export class AdminRequestsGroup extends HttpApiGroup.make("admin-requests").add(
   }).annotateMerge(documented({
     summary: "Count request records by the time at which they began",
     description: "With the filters of the list.",
+    errors: [...reading, "invalid_request"]
+  })),
+  HttpApiEndpoint.get("sessions", "/admin/requests/sessions", {
+    query: filters,
+    success: RecordedSessions
+  }).annotateMerge(documented({
+    summary: "List the sessions of request records",
+    description:
+      "With the filters of the list. Each has its models, and its exact times as far as its requests are kept.",
     errors: [...reading, "invalid_request"]
   })),
   HttpApiEndpoint.get("get", "/admin/requests/:id", {

@@ -26,6 +26,7 @@ import { readTime, wrongTime } from "../queryTime.ts"
 import { AdminRequestsGroup, RequestItem } from "./Api.ts"
 import { makeFacets, searchContext } from "./facets.ts"
 import { makeHistogram } from "./histogram.ts"
+import { makeSessions } from "./sessions.ts"
 import { idOf, numberOf, viewDetail, viewItem, withoutBodies } from "./view.ts"
 
 const defaultLimit = 50
@@ -128,6 +129,7 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
   const self = yield* Nodes
   const facets = yield* makeFacets
   const histogram = yield* makeHistogram
+  const sessions = yield* makeSessions
   const known = yield* searchContext
 
   /** The place after which each node goes on. Without a shared store the cursor of a list that is newest first is the id of a record. */
@@ -262,6 +264,12 @@ export const AdminRequestsHandlers = adminHandlers(AdminRequestsGroup, function*
       const filter = yield* Effect.fromResult(readFilter(query))
       yield* mayFilter(filter)
       const { missing, ...counted } = yield* histogram(filter)
+      return { ...counted, ...nodes.missingNodes(missing) }
+    }),
+    sessions: Effect.fnUntraced(function*({ query }) {
+      const filter = yield* Effect.fromResult(readFilter(query))
+      yield* mayFilter(filter)
+      const { missing, ...counted } = yield* sessions(filter)
       return { ...counted, ...nodes.missingNodes(missing) }
     }),
     get: Effect.fnUntraced(function*({ params: { id } }) {

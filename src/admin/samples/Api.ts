@@ -35,6 +35,10 @@ export const SampleQueryItem = Schema.Struct({
   round_count: Schema.Int,
   /** `completion`, or `continue` if the first round is no longer captured. */
   initial_label: Schema.String,
+  /** Unix milliseconds of the first round. */
+  created_at: Schema.Int,
+  status: Schema.Int.annotate({ description: "HTTP status of the last round; 0 before it." }),
+  model: Schema.NullOr(Schema.String).annotate({ description: "The model that the upstream was asked for." }),
   /** The beginning of the last user message. */
   request_preview: Schema.String,
   /** The beginning of the reply's text. */
@@ -77,8 +81,9 @@ const SavedSampleItem = Schema.Struct({
   sample_id: Schema.String,
   /** Unix milliseconds. */
   created_at: Schema.Int,
-  /** The model of its request; `null` if it was saved from the captures. */
+  /** The model of its request; of one that was saved from the captures, the model that the upstream was asked for. */
   model: Schema.NullOr(Schema.String),
+  status: Schema.Int.annotate({ description: "HTTP status of the last round; 0 before it." }),
   round_count: Schema.Int,
   /** Size of the recorded replies. */
   bytes: Schema.Int

@@ -15,7 +15,7 @@ import { resolveRoute } from "../../domain/routes.ts"
 import { jsonText } from "../../http/reply.ts"
 import { makeLarge } from "../../http/WorkLimit.ts"
 import { bytesOfRounds, type CaptureChain } from "../../recordings/CapturedRound.ts"
-import { previews } from "../../recordings/capturePreview.ts"
+import { namedModel, previews } from "../../recordings/capturePreview.ts"
 import { Captures } from "../../recordings/Captures.ts"
 import { cleanSampleId, SampleFolder, type SavedSample } from "../../recordings/SampleFolder.ts"
 import { adminBodyOf } from "../adminBody.ts"
@@ -102,6 +102,9 @@ const itemOf = (chain: CaptureChain, { named, node }: NodeItems): typeof SampleQ
     capture_ids: chain.map((round) => named(round.id)),
     round_count: chain.length,
     initial_label: chain[0].label,
+    created_at: chain[0].createdAt,
+    status: chain.at(-1)!.status,
+    model: namedModel(chain[0].requestBody),
     request_preview: request,
     response_preview: response
   }
@@ -199,10 +202,11 @@ export const AdminSamplesHandlers = adminHandlers(AdminSamplesGroup, function*()
   return {
     list: () =>
       Effect.map(folder.list, (samples) => ({
-        items: samples.map(({ bytes, createdAt, id, model = null, rounds }) => ({
+        items: samples.map(({ asked, bytes, createdAt, id, model = asked, rounds, status }) => ({
           sample_id: id,
           created_at: createdAt,
           model,
+          status,
           round_count: rounds,
           bytes
         }))

@@ -6,6 +6,7 @@ import type { GatewayConfig } from "../../config/GatewayConfig.ts"
 import { forEachCooperatively, sha256Hex } from "../../config/json.ts"
 import { labelIn } from "../../config/keyRecords.ts"
 import { accountHash, noLabel } from "../../domain/identity.ts"
+import { csvLine } from "../../domain/printed.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { percentileNames, percentilesOf } from "../../usage/Times.ts"
 import {
@@ -137,14 +138,6 @@ export const viewRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names
   ...viewMeasures(row.sums)
 })
 
-/** A CSV cell. A leading quote keeps spreadsheets from running the text as a formula. */
-const csvText = (text: string): string => {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll(`"`, `""`)}"` : safe
-}
-
-const csvLine = (cells: ReadonlyArray<string>): string => `${cells.join(",")}\r\n`
-
 const noNames: Names = { currency: null, key: () => null, label: () => noLabel, account: () => null }
 const noRow: Omit<UsageRow, "sums"> = { time: 0, ...dimensionsBy(() => ""), label: "" }
 
@@ -169,10 +162,10 @@ export const csvHeader = (by: ReadonlyArray<Grouping>, sums: Sums): string =>
 /** The line of a row. */
 export const csvRow = (by: ReadonlyArray<Grouping>, row: UsageRow, names: Names): string =>
   csvLine([
-    ...cellsOf(by, row, names).map(([, text]) => csvText(text ?? "")),
+    ...cellsOf(by, row, names).map(([, text]) => text ?? ""),
     ...row.sums.values.slice(0, measureNames.length).map(String),
     ...costCells(row.sums, names),
-    csvText(errorsOf(row.sums).map(([code, count]) => `${code}=${count}`).join(";")),
+    errorsOf(row.sums).map(([code, count]) => `${code}=${count}`).join(";"),
     ...Object.values(laterMeasuresOf(row.sums)).map(String),
     ...Object.values(percentilesOf(row.sums.times)).map((value) => String(value ?? ""))
   ])

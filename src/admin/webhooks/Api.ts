@@ -7,7 +7,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { WebhookEntry } from "../../config/schema.ts"
 import { type NoticeType, noticeTypes } from "../../domain/notices.ts"
-import { changing, documented, reading } from "../../http/documented.ts"
+import { changing, documented, finding, reading } from "../../http/documented.ts"
 import { lasting, like, revised } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
 
@@ -73,6 +73,17 @@ const TestReply = Schema.Struct({ success: Schema.Boolean, name: Schema.String, 
   identifier: "WebhookTestReply"
 })
 
+const DeliveriesReply = Schema.Struct({
+  deliveries: Schema.Array(Schema.Struct(outcome).annotate({ identifier: "WebhookDelivery" })).annotate({
+    description: "Of this node since its start, the newest first: at most 100. A repeat is a delivery of its own."
+  })
+}).annotate({ identifier: "WebhookDeliveries" })
+
+const ResendRequest = Schema.Struct({
+  name: Schema.String,
+  id: Schema.String.annotate({ description: "Id of the event of a kept delivery." })
+}).annotate({ identifier: "WebhookResendRequest" })
+
 export class AdminWebhooksGroup extends HttpApiGroup.make("admin-webhooks").add(
   HttpApiEndpoint.get("get", "/admin/webhooks", { success: WebhooksReply }).annotateMerge(documented({
     summary: "Read the webhooks",
@@ -100,5 +111,22 @@ export class AdminWebhooksGroup extends HttpApiGroup.make("admin-webhooks").add(
         "Sends `webhook.test` immediately, and one time. A refusal of the receiver is a reply with `success: false`.",
       errors: [...changing, "not_found"],
       example: { name: "ops" }
+    })),
+  HttpApiEndpoint.get("deliveries", "/admin/webhooks/deliveries", {
+    query: { name: Schema.String },
+    success: DeliveriesReply
+  }).annotateMerge(documented({
+    summary: "Read the last deliveries of a webhook",
+    description: "They are kept in memory.",
+    errors: finding
+  })),
+  HttpApiEndpoint.post("resend", "/admin/webhooks/resend", { payload: ResendRequest, success: TestReply })
+    .annotateMerge(documented({
+      summary: "Send an event again",
+      description:
+        "Sends the event of a kept delivery immediately, one time, and with the same id, so that its receiver knows it. A refusal of the " +
+        "receiver is a reply with `success: false`.",
+      errors: [...changing, "not_found"],
+      example: { name: "ops", id: "evt_0123456789abcdef0123456789abcdef" }
     }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: webhooks") {}

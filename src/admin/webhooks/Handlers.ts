@@ -21,6 +21,9 @@ import { type Delivered, WebhookDeliveries } from "./WebhookDeliveries.ts"
 const { endpoints } = AdminWebhooksGroup
 const readWebhooks = jsonObjectBodyOf([WebhooksRequest])
 const readTest = adminBodyOf(endpoints.test)
+const readResend = adminBodyOf(endpoints.resend)
+
+const unknownWebhook = gatewayError("not_found", "No such webhook is configured", { param: "name" })
 
 type WebhooksReply = ReplyBody<typeof endpoints.get>
 
@@ -65,8 +68,19 @@ export const AdminWebhooksHandlers = adminHandlers(AdminWebhooksGroup, function*
     test: Effect.fnUntraced(function*({ request }) {
       const { name } = yield* readTest(request)
       const outcome = yield* deliveries.test(name)
+      if (outcome === undefined) return yield* unknownWebhook
+      return { success: outcome.error === null, name, ...outcomeOf(outcome) }
+    }),
+    deliveries: Effect.fnUntraced(function*({ query: { name } }) {
+      const recent = deliveries.recentOf(name)
+      return recent === undefined ? yield* unknownWebhook : { deliveries: recent.map(outcomeOf) }
+    }),
+    resend: Effect.fnUntraced(function*({ request }) {
+      const { id, name } = yield* readResend(request)
+      if (deliveries.recentOf(name) === undefined) return yield* unknownWebhook
+      const outcome = yield* deliveries.resend(name, id)
       if (outcome === undefined) {
-        return yield* gatewayError("not_found", "No such webhook is configured", { param: "name" })
+        return yield* gatewayError("not_found", "No delivery of this event is kept", { param: "id" })
       }
       return { success: outcome.error === null, name, ...outcomeOf(outcome) }
     })

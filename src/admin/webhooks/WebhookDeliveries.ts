@@ -34,6 +34,10 @@ export interface WebhookState {
 export class WebhookDeliveries extends Context.Service<WebhookDeliveries, {
   /** The state of a configured webhook. */
   readonly stateOf: (name: string) => WebhookState
+  /** The last deliveries of a configured webhook, the newest first: at most 100, in memory. `undefined` for an unknown webhook. */
+  readonly recentOf: (name: string) => ReadonlyArray<Delivered> | undefined
+  /** Sends the event of a kept delivery again: immediately, one time, and with the same id. `undefined` for one that is not kept. */
+  readonly resend: (name: string, id: string) => Effect.Effect<Delivered | undefined>
   /** Sends `webhook.test` immediately, and one time; `undefined` for an unknown webhook. */
   readonly test: (name: string) => Effect.Effect<Delivered | undefined>
 }>()("model-gateway/admin/WebhookDeliveries") {}

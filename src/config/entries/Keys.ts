@@ -8,12 +8,13 @@ import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import { type GatewayError, gatewayError, invalidRequest } from "../../domain/GatewayError.ts"
-import { isKeyId, keyId, keyIdForm, keyPrefix } from "../../domain/identity.ts"
+import { isGuessable, isKeyId, keyId, keyIdForm, keyPrefix } from "../../domain/identity.ts"
 import { formatTimestamp } from "../../domain/time.ts"
 import { ConfigStore, type Saved, type UpdateError, type UpdateOptions } from "../ConfigStore.ts"
+import { hashedEntry, type HashedKeys, hashKeys } from "../hashedKeys.ts"
 import { sha256Hex } from "../json.ts"
 import { recordOf, withRecord } from "../keyRecords.ts"
-import { keysOf, noteRemoved } from "../rawConfig.ts"
+import { keysOf, keyText, noteRemoved } from "../rawConfig.ts"
 import { endingGenerated, type KeysSaved } from "./endedKey.ts"
 import { indexKeys, type KeyEntry } from "./keyIndex.ts"
 import { type KeyFields, patchRecord, unknownModel } from "./keyRecord.ts"
@@ -45,6 +46,8 @@ const fitsInPath = (key: string): boolean => key.isWellFormed() && encodeURIComp
 
 /** The error for a key that is not accepted. */
 export const unknownKey = gatewayError("not_found", "No such key is configured")
+
+const noIds: ReadonlyArray<string> = []
 
 const generateKey = (): string => `${keyPrefix}${randomBytes(32).toString("base64url")}`
 
@@ -83,6 +86,8 @@ export class Keys extends Context.Service<Keys, {
     fields: KeyFields,
     options?: UpdateOptions
   ) => Effect.Effect<KeyChanged, UpdateError | GatewayError>
+  /** Replaces the keys by their hashes, but for those that can be guessed from one. */
+  readonly hashAll: (options?: UpdateOptions) => Effect.Effect<Saved & Omit<HashedKeys, "raw">, UpdateError>
   /** Removes a key by its id, which takes precedence, or by the key itself. The key never goes upstream as a token. */
   readonly remove: (
     idOrKey: string,
@@ -97,16 +102,19 @@ export class Keys extends Context.Service<Keys, {
         const { isGenerated, key } = yield* keyOf(given)
         const id = keyId(key, sha256Hex)
         const created_at = formatTimestamp(Math.floor((yield* Clock.currentTimeMillis) / 1000) * 1000)
-        const adding = store.update((raw, config) => {
-          if (config.configured_keys.includes(key)) {
-            return Effect.fail(invalidRequest("key already exists", "key"))
-          }
-          const wrong = unknownModel(config, id, given)
-          if (wrong !== undefined) return Effect.fail(wrong)
-          // A record that is there without a key is not used: it may be of an older key.
-          const record = { ...patchRecord({}, given), created_at }
-          return Effect.succeed(withRecord({ ...raw, keys: [...keysOf(raw), key] }, id, record))
-        }, options)
+        const adding = store.update(
+          Effect.fnUntraced(function*(raw, config) {
+            const isConfigured = config.configured_keys.length > 0 && (yield* indexKeys(config)).byId.has(id)
+            if (isConfigured) return yield* invalidRequest("key already exists", "key")
+            const entry = config.auth.hash_keys && !isGuessable(key) ? hashedEntry(key) : key
+            const wrong = unknownModel(config, id, given)
+            if (wrong !== undefined) return yield* wrong
+            // A record that is there without a key is not used: it may be of an older key.
+            const record = { ...patchRecord({}, given), created_at }
+            return withRecord({ ...raw, keys: [...keysOf(raw), entry] }, id, record)
+          }),
+          options
+        )
         return { ...yield* endingGenerated(store, adding), id, key, isGenerated }
       }),
       change: Effect.fnUntraced(function*(given, fields, options) {
@@ -125,6 +133,15 @@ export class Keys extends Context.Service<Keys, {
         )
         return { ...saved, id, key: (yield* indexKeys(saved.config)).byId.get(id) }
       }),
+      hashAll: Effect.fnUntraced(function*(options) {
+        let counts = { hashed: 0, guessable: noIds }
+        const saved = yield* store.update((raw) => {
+          const { raw: next, ...counted } = hashKeys(raw)
+          counts = counted
+          return Effect.succeed(next)
+        }, options)
+        return { ...saved, ...counts }
+      }),
       remove: Effect.fnUntraced(function*(idOrKey, options) {
         const given = idOrKey.trim()
         let id = given
@@ -135,8 +152,8 @@ export class Keys extends Context.Service<Keys, {
             id = byId.has(given) ? given : keyId(given, sha256Hex)
             const key = byId.get(id)
             if (key === undefined) return yield* unknownKey
-            const keys = keysOf(raw).filter((entry) => typeof entry !== "string" || entry.trim() !== key)
-            const left = key === config.generated_key ? noteRemoved(raw, [key]) : { ...raw, keys }
+            const keys = keysOf(raw).filter((entry) => keyText(entry) !== key)
+            const left = key === config.generated_key ? noteRemoved(raw, [sha256Hex(key)]) : { ...raw, keys }
             return withRecord(left, id, undefined)
           }),
           options

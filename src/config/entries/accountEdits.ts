@@ -36,13 +36,13 @@ export interface NewAccount {
 
 /**
  * Marks of an account, and what it logs in with. An absent one stays; an empty note, and any other mark but `disabled` that is `null`, are
- * removed. A password or a token takes the place of the one before.
+ * removed. A password or a token takes the place of the one before; `null` leaves it.
  */
-export interface AccountMarks extends Pick<NewAccount, "budgets" | "organization" | "priority" | "proxy" | "weight"> {
+export interface AccountMarks
+  extends Pick<NewAccount, "budgets" | "organization" | "password" | "priority" | "proxy" | "token" | "weight">
+{
   readonly disabled?: boolean | undefined
   readonly note?: string | undefined
-  readonly password?: string | undefined
-  readonly token?: string | undefined
 }
 
 const marks: Readonly<Record<keyof AccountMarks, true>> = {
@@ -109,9 +109,10 @@ const set = (entry: RawConfig, field: string, value: Schema.Json | undefined): R
 /** The entry with another password or token. Fails where the account logs in by other means. Returns the same object if nothing changes. */
 export const withSecrets = (
   entry: RawConfig,
-  { password, token }: Pick<AccountMarks, "password" | "token">
+  marks: Pick<AccountMarks, "password" | "token">
 ): Result.Result<RawConfig, GatewayError> => {
   const refuse = (rule: string, field: string) => Result.fail(invalidRequest(rule, field))
+  const [password, token] = [marks.password ?? undefined, marks.token ?? undefined]
   if (password === undefined && token === undefined) return Result.succeed(entry)
   const field = password === undefined ? "token" : "password"
   if (entry["credential"] !== undefined) return refuse(`${field} must be absent: the account has a credential`, field)

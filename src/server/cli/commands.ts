@@ -30,6 +30,7 @@ import { backupCommand, restoreCommand, storeCommand } from "./backupCommands.ts
 import { CommandFailed, configArgument, count, print, readConfig } from "./commandParts.ts"
 import { askHealth, healthDefaults, report } from "./health.ts"
 import { importCommand } from "./import/command.ts"
+import { keysCommand } from "./keyCommands.ts"
 import { modelsCommand } from "./modelCommands.ts"
 import { pricesCommand } from "./priceCommands.ts"
 import { runService } from "./run.ts"
@@ -349,6 +350,7 @@ export const gateway = Command.make("model-gateway", serveFlags, serveWith).pipe
     checkConfigCommand,
     configSchemaCommand,
     importCommand,
+    keysCommand,
     pricesCommand,
     modelsCommand,
     webhooksCommand,

@@ -76,11 +76,13 @@ const answerOf = async (url: URL): Promise<typeof get> =>
 /** Converts to whole milliseconds within the range of timers. */
 const limitOf = (seconds: number): number => Math.min(Math.max(0, Math.ceil(seconds * 1000)), 0x7fff_ffff)
 
-const ask = async (url: URL, timeout: number): Promise<string | undefined> => {
+/** Asks an address. The certificate of the machine's own gateway is for the name that clients use, so it is not checked. */
+const ask = async (url: URL, timeout: number, isOwn: boolean): Promise<string | undefined> => {
   const request = await answerOf(url)
   return new Promise((resolve) => {
     const signal = AbortSignal.timeout(limitOf(timeout))
-    request(url, { agent: false, signal }, (response) => {
+    const options = { agent: false, signal, rejectUnauthorized: !isOwn }
+    request(url, options, (response) => {
       response.resume()
       resolve(response.statusCode === 200 ? undefined : `answered with HTTP ${response.statusCode}`)
     }).on("error", (error: NodeJS.ErrnoException) => {
@@ -107,7 +109,13 @@ export const askHealth = async (options: HealthOptions, variables: Variables): P
   const url = new URL(`${base.replace(/\/+$/, "")}/${options.live ? "healthz" : "readyz"}`)
   const end = performance.now() + options.wait * 1000
   for (;;) {
-    const reason = await ask(url, options.timeout)
+    const answer = await ask(url, options.timeout, false)
+    // A gateway with TLS closes a connection that speaks http.
+    const isOther = answer !== undefined && options.url === undefined && !answer.includes("ECONNREFUSED")
+    const reason =
+      isOther && await ask(new URL(`https:${url.href.slice("http:".length)}`), options.timeout, true) === undefined
+        ? undefined
+        : answer
     if (reason === undefined) return { _tag: "Yes", answer: options.live ? "live" : "ready" }
     if (performance.now() >= end) return no(`${shown(url.href)} ${reason}`)
     await sleep(pause)

@@ -43,6 +43,9 @@ export interface Connections {
 /** A client that has stalled for less than this (milliseconds) is not closed to free memory. */
 const grace = 1000
 
+/** Connections beyond the limit that may be in their TLS handshake. */
+const mostHandshakes = 1000
+
 /** Pipelining connections that are served in one turn of the event loop. */
 const mostInTurn = 8
 
@@ -78,7 +81,8 @@ export const watchConnections = (server: Server): Connections => {
     })
   }
   // A TLS server emits another event for a ready socket.
-  server.on("setSecureContext" in server ? "secureConnection" : "connection", opened)
+  const isSecure = "setSecureContext" in server
+  server.on(isSecure ? "secureConnection" : "connection", opened)
   // Requests with `Expect: 100-continue` have their own event.
   server.on("request", begun)
   server.on("checkContinue", begun)
@@ -110,6 +114,7 @@ export const watchConnections = (server: Server): Connections => {
       }
     },
     sweep(now, patience) {
+      if (isSecure) server.maxConnections = most() + mostHandshakes
       for (const [socket, connection] of connections) {
         connection.look(now)
         const { stuckSince } = connection

@@ -32,6 +32,9 @@ const mostWaiting = 1_000
 const pauses = [5_000, 30_000, 120_000, 600_000, 3_600_000]
 const spread = 0.1
 
+/** The last deliveries of one webhook that are kept, each with its event. */
+const mostRecent = 100
+
 /** An event that waits. */
 interface Waiting {
   readonly message: Message
@@ -58,7 +61,8 @@ class Receiver {
   isGone = false
   dropped = 0
   delivered = 0
-  last: Delivered | undefined
+  /** At most `mostRecent`, the oldest first. */
+  readonly recent: Array<{ readonly message: Message; readonly outcome: Delivered }> = []
   /** At most `mostWaiting`, the oldest first. */
   readonly waiting: Array<Waiting> = []
   readonly wake: Queue.Queue<void>
@@ -94,11 +98,16 @@ class Receiver {
     )
   }
 
+  /** Takes the outcome of a delivery. */
+  sent(message: Message, outcome: Delivered): void {
+    this.recent.push({ message, outcome })
+    if (this.recent.length > mostRecent) this.recent.shift()
+    this.#count(deliveries(this.config.name, outcome.error === null ? "delivered" : "failed"), 1)
+  }
+
   /** Takes the outcome of a try. `random` is in [0, 1). */
   tried(entry: Waiting, outcome: Delivered, now: number, random: number): void {
-    const { name } = this.config
-    this.last = outcome
-    this.#count(deliveries(name, outcome.error === null ? "delivered" : "failed"), 1)
+    this.sent(entry.message, outcome)
     const place = this.waiting.indexOf(entry)
     if (outcome.status === 410) {
       this.isGone = true
@@ -122,7 +131,7 @@ class Receiver {
       waiting: this.waiting.length,
       dropped: this.dropped,
       delivered: this.delivered,
-      last: this.last
+      last: this.recent.at(-1)?.outcome
     }
   }
 }
@@ -221,18 +230,28 @@ export const layerDeliveries: Layer.Layer<
     yield* Effect.forkScoped(Effect.forever(Effect.flatMap(notices.take, pass)))
     yield* watchPools(notices)
 
+    /** Sends an event immediately, and one time. */
+    const send = (receiver: Receiver, message: Message) =>
+      Effect.tap(
+        sendOnce(client, receiver.config, message),
+        (outcome) => Effect.sync(() => receiver.sent(message, outcome))
+      )
+
     return WebhookDeliveries.of({
       stateOf: (name) => receivers.get(name)?.state() ?? unknown,
+      recentOf: (name) => receivers.get(name)?.recent.map(({ outcome }) => outcome).toReversed(),
       test: (name) =>
         Effect.suspend(() => {
           const receiver = receivers.get(name)
-          if (receiver === undefined) return Effect.undefined
-          const message = testMessage(name, clock.currentTimeMillisUnsafe())
-          return Effect.tap(sendOnce(client, receiver.config, message), (outcome) =>
-            Effect.sync(() => {
-              receiver.last = outcome
-              count(deliveries(name, outcome.error === null ? "delivered" : "failed"), 1)
-            }))
+          return receiver === undefined
+            ? Effect.undefined
+            : send(receiver, testMessage(name, clock.currentTimeMillisUnsafe()))
+        }),
+      resend: (name, id) =>
+        Effect.suspend(() => {
+          const receiver = receivers.get(name)
+          const kept = receiver?.recent.find(({ message }) => message.id === id)
+          return receiver === undefined || kept === undefined ? Effect.undefined : send(receiver, kept.message)
         })
     })
   })

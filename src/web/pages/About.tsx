@@ -1,18 +1,96 @@
 /**
- * About: versions, and links to the API documents.
+ * About: what a report about this gateway needs, with one button that copies it, and links to the API documents.
  */
 import * as Exit from "effect/Exit"
 import { useEffect, useState } from "preact/hooks"
 import { Facts } from "../parts/Facts.tsx"
 import { useWork } from "../parts/Form.tsx"
-import { Heading } from "../parts/Heading.tsx"
-import { Loading } from "../parts/Loaded.tsx"
-import { call, report } from "../state/actions.ts"
+import { exactTime } from "../parts/format.ts"
+import { Heading, Section } from "../parts/Heading.tsx"
+import { Loaded, Loading } from "../parts/Loaded.tsx"
+import { call, copyText, report } from "../state/actions.ts"
 import { at, type Reply } from "../state/client.ts"
 import { causeText } from "../state/failure.ts"
+import { readOf } from "../state/reads.ts"
+import { useValue } from "../state/registry.ts"
 import { useTexts } from "../state/texts.ts"
+import { upstreamsAtom } from "../state/upstreams.ts"
 
 type Version = Reply<"admin-version", "version">
+type Nodes = Reply<"admin-nodes", "nodes">
+
+const nodesAtom = readOf("admin-nodes", "nodes", {})
+
+type Rows = ReadonlyArray<readonly [name: string, value: string]>
+
+/** What the gateway, its nodes and the browser say of themselves, as texts. */
+const useRows = (version: Version, { node, nodes, store }: Nodes): Rows => {
+  const { about: t, common } = useTexts()
+  const upstreams = useValue(upstreamsAtom)?.upstreams ?? []
+  const { commit, date, form, node: runtime, platform } = version.build
+  const drivers = [...Map.groupBy(upstreams, ({ driver }) => driver)].map(([driver, { length }]) =>
+    `${length} ${driver}`
+  )
+  return [
+    [t.running, version.current_version],
+    [
+      t.build,
+      [commit?.slice(0, 12), date, t.forms[form]].filter((each) => each !== undefined && each !== null).join(", ")
+    ],
+    [t.runtime, `Node ${runtime}, ${platform}`],
+    [t.node, node],
+    ...nodes.length > 1
+      ? [[t.nodes, nodes.map(({ id, state, version: runs }) => `${id} ${runs} ${state}`).join(", ")] as const]
+      : [],
+    ...nodes.filter(({ self }) => self).map(({ started_at }) => [t.started, exactTime(started_at)] as const),
+    [t.store, store === null ? common.none : `${t.storeStates[store.state]}, ${store.version}`],
+    [t.upstreams, drivers.join(", ") || common.none],
+    [t.console, navigator.userAgent]
+  ]
+}
+
+const Installation = ({ nodes, version }: { readonly version: Version; readonly nodes: Nodes }) => {
+  const { about: t, common } = useTexts()
+  const rows = useRows(version, nodes)
+  const text = rows.map(([name, value]) => `${name}: ${value}`).join("\n")
+  return (
+    <>
+      <Facts facts={rows} />
+      <p class="hint">{t.reportHint}</p>
+      <div class="actions">
+        <button type="button" class="primary" onClick={() => void copyText(text, common.copied(t.report))}>
+          {t.copyAll}
+        </button>
+      </div>
+    </>
+  )
+}
+
+const Update = ({ busy, onCheck, version }: {
+  readonly version: Version
+  readonly busy: boolean
+  readonly onCheck: () => void
+}) => {
+  const t = useTexts().about
+  return (
+    <>
+      <Facts
+        facts={[
+          [t.latest, version.latest_version ?? t.unknown],
+          [
+            t.release,
+            version.has_update && version.release_url !== null
+              ? <a key="release" href={version.release_url} rel="noreferrer">{version.release_url}</a>
+              : undefined
+          ]
+        ]}
+      />
+      <div class="actions">
+        <button type="button" disabled={busy} onClick={onCheck}>{t.check}</button>
+      </div>
+    </>
+  )
+}
 
 export const About = () => {
   const { about: t, common } = useTexts()
@@ -30,37 +108,30 @@ export const About = () => {
   return (
     <>
       <Heading name={common.pages.about} />
-      <div class="card" role="group" aria-label={t.version}>
-        <h2>{t.version}</h2>
-        {version === undefined ? <Loading /> : (
-          <Facts
-            facts={[
-              [t.running, version.current_version],
-              [t.latest, version.latest_version ?? t.unknown],
-              [
-                t.release,
-                version.has_update && version.release_url !== null
-                  ? <a key="release" href={version.release_url} rel="noreferrer">{version.release_url}</a>
-                  : undefined
-              ]
-            ]}
-          />
-        )}
-        <div class="actions">
-          <button type="button" disabled={busy} onClick={() => load(true)}>{t.check}</button>
+      <div class="columns">
+        <Section class="card" name={t.report}>
+          {version === undefined
+            ? <Loading />
+            : <Loaded atom={nodesAtom}>{(nodes) => <Installation version={version} nodes={nodes} />}</Loaded>}
+        </Section>
+        <div class="stack wide-gap">
+          <Section class="card" name={t.version}>
+            {version === undefined
+              ? <Loading />
+              : <Update version={version} busy={busy} onCheck={() => load(true)} />}
+          </Section>
+          <Section class="card" name={t.documents}>
+            <p>{t.documentsHint}</p>
+            <ul class="links">
+              <li>
+                <a href={at("/docs")}>{t.docs}</a>
+              </li>
+              <li>
+                <a href={at("/openapi.json")}>{t.openapi}</a>
+              </li>
+            </ul>
+          </Section>
         </div>
-      </div>
-      <div class="card">
-        <h2>{t.documents}</h2>
-        <p>{t.documentsHint}</p>
-        <ul class="links">
-          <li>
-            <a href={at("/docs")}>{t.docs}</a>
-          </li>
-          <li>
-            <a href={at("/openapi.json")}>{t.openapi}</a>
-          </li>
-        </ul>
       </div>
     </>
   )

@@ -2,10 +2,13 @@
  * Who changed what, newest first.
  */
 import { useMemo } from "preact/hooks"
+import { csvLine } from "../../domain/printed.ts"
+import { Export } from "../parts/Export.tsx"
 import { Heading } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
 import { Row, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
+import { read } from "../state/actions.ts"
 import type { Reply } from "../state/client.ts"
 import { readOf } from "../state/reads.ts"
 import { choose, useQuery } from "../state/route.ts"
@@ -14,6 +17,36 @@ import { useTexts } from "../state/texts.ts"
 type Change = Reply<"admin-changes", "list">["changes"][number]
 
 const pageSize = 50
+
+/** Changes of a page that is read to be saved. */
+const savedPage = 200
+
+/** The changes from a place on as lines of CSV, page by page. */
+async function* linesOfChanges(from: string, signal: AbortSignal) {
+  for (let before: string | null = from; before !== null;) {
+    const query: { readonly limit: number; readonly before?: string } = {
+      limit: savedPage,
+      ...before === "" ? {} : { before }
+    }
+    const page: Reply<"admin-changes", "list"> = await read((client) => client["admin-changes"].list({ query }), signal)
+    const lines = page.changes.map(({ action, address, at, fields, more_fields, node, who }) =>
+      csvLine([
+        at,
+        who.kind,
+        who.name ?? "",
+        address ?? "",
+        node,
+        action,
+        [
+          ...fields.map(({ after, before: was, path }) => `${path}: ${was ?? "–"} → ${after ?? "–"}`),
+          ...more_fields === 0 ? [] : [`+${more_fields}`]
+        ].join("; ")
+      ])
+    )
+    yield { lines, total: undefined }
+    before = page.next
+  }
+}
 
 const Fields = ({ change: { fields, more_fields } }: { readonly change: Change }) => {
   const t = useTexts().changes
@@ -51,7 +84,15 @@ export const Changes = () => {
   }
   return (
     <>
-      <Heading name={common.pages.changes} />
+      <Heading name={common.pages.changes}>
+        <Export
+          list="changes"
+          ending="csv"
+          filter={before === "" ? {} : { before }}
+          head={csvLine(["at", "who", "name", "address", "node", "action", "fields"])}
+          read={(signal) => linesOfChanges(before, signal)}
+        />
+      </Heading>
       <p class="lead">{t.lead}</p>
       <Loaded atom={list}>
         {({ changes, next, store }) => (

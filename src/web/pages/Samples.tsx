@@ -3,11 +3,14 @@
  */
 import { useMemo, useState } from "preact/hooks"
 import { playedStyles } from "../../api.ts"
+import { Badge } from "../parts/Badge.tsx"
 import { DeleteDialog } from "../parts/Dialog.tsx"
+import { Empty } from "../parts/Empty.tsx"
 import { Form, type ReadField, Search, Select, TextField, useWork } from "../parts/Form.tsx"
 import { bytes } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
+import { RowMenu } from "../parts/Menu.tsx"
 import { Row, RowButton, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
 import { act, report } from "../state/actions.ts"
@@ -55,6 +58,16 @@ const Capture = () => {
   )
 }
 
+/** The beginning of a text, on two lines. */
+const Preview = ({ text }: { readonly text: string }) =>
+  text === "" ? <>–</> : <span class="two-lines" title={text}>{text}</span>
+
+/** Whether a reply was one: the HTTP status of its last round. */
+const Status = ({ status }: { readonly status: number }) =>
+  status === 0
+    ? <>–</>
+    : <Badge sign={status < 400 ? "✓" : "✕"} tone={status < 400 ? "good" : "bad"} text={String(status)} />
+
 const Captured = () => {
   const t = useTexts().samples
   const { q = "" } = useQuery()
@@ -73,39 +86,53 @@ const Captured = () => {
       name={t.capturedReplies}
       actions={<button type="button" class="quiet" onClick={() => void reload("captures")}>{t.reload}</button>}
     >
-      <Search label={t.search} value={q} onSearch={(text) => choose({ q: text })} />
       <Loaded atom={found}>
         {({ items }, waiting) => (
-          <Table
-            name={t.capturedReplies}
-            busy={waiting}
-            columns={[
-              { name: t.asked, rank: 1, class: "text" },
-              { name: t.answered, rank: 2, class: "text" },
-              { name: t.rounds, rank: 3, width: "5rem", number: true },
-              { name: t.actions, hidden: true, width: "6rem", class: "tools" }
-            ]}
-            rows={items.length}
-            empty={q === "" ? t.noneCaptured : t.noneFound}
-          >
-            {items.map(({ chain_key, request_preview, response_preview, round_count }) => (
-              <Row
-                key={chain_key}
-                cells={[
-                  request_preview || "–",
-                  response_preview || "–",
-                  round_count,
-                  <RowButton
-                    key="save"
-                    text={t.save}
-                    of={chain_key}
-                    disabled={saving}
-                    onClick={() => save(chain_key)}
-                  />
-                ]}
+          <>
+            {(q !== "" || items.length > 0) && (
+              <Search
+                label={t.search}
+                value={q}
+                onSearch={(text) => choose({ q: text })}
               />
-            ))}
-          </Table>
+            )}
+            <Table
+              name={t.capturedReplies}
+              busy={waiting}
+              columns={[
+                { name: t.asked, rank: 1, class: "text" },
+                { name: t.answered, rank: 2, class: "text" },
+                { name: t.time, rank: 2, width: "10.5rem", class: "nowrap" },
+                { name: t.status, rank: 2, width: "6rem" },
+                { name: t.model, rank: 3, width: "12rem" },
+                { name: t.rounds, rank: 3, width: "5rem", number: true },
+                { name: t.actions, hidden: true, width: "6rem", class: "tools" }
+              ]}
+              rows={items.length}
+              empty={q === "" ? <Empty>{t.noneCaptured}</Empty> : t.noneFound}
+            >
+              {items.map(({ chain_key, created_at, model, request_preview, response_preview, round_count, status }) => (
+                <Row
+                  key={chain_key}
+                  cells={[
+                    <Preview key="asked" text={request_preview} />,
+                    <Preview key="answered" text={response_preview} />,
+                    <When key="time" at={created_at} />,
+                    <Status key="status" status={status} />,
+                    model ?? "–",
+                    round_count,
+                    <RowButton
+                      key="save"
+                      text={t.save}
+                      of={chain_key}
+                      disabled={saving}
+                      onClick={() => save(chain_key)}
+                    />
+                  ]}
+                />
+              ))}
+            </Table>
+          </>
         )}
       </Loaded>
     </Section>
@@ -159,37 +186,41 @@ const Saved = () => {
             busy={waiting}
             columns={[
               { name: t.sample, rank: 1, class: "text" },
-              { name: t.created, rank: 2, width: "12rem", class: "nowrap" },
-              { name: t.model, rank: 2, width: "10rem" },
+              { name: t.created, rank: 2, width: "10.5rem", class: "nowrap" },
+              { name: t.status, rank: 2, width: "6rem" },
+              { name: t.model, rank: 2, width: "12rem" },
               { name: t.rounds, rank: 3, width: "5rem", number: true },
               { name: t.size, rank: 3, width: "6rem", number: true },
-              { name: t.actions, hidden: true, width: "11rem", class: "tools" }
+              { name: t.actions, hidden: true, width: "4rem", class: "tools" }
             ]}
             rows={items.length}
-            empty={t.noneSaved}
+            empty={<Empty>{t.noneSaved}</Empty>}
           >
-            {items.slice(0, shownSamples).map(({ bytes: size, created_at, model, round_count, sample_id: id }) => (
+            {items.slice(0, shownSamples).map((
+              { bytes: size, created_at, model, round_count, sample_id: id, status }
+            ) => (
               <Row
                 key={id}
                 cells={[
                   id,
                   <When key="created" at={created_at} />,
+                  <Status key="status" status={status} />,
                   model ?? "–",
                   round_count,
                   bytes(size),
-                  <>
-                    <RowButton
-                      text={t.replay}
-                      of={id}
-                      onClick={() => void replay(id)}
-                    />
-                    <RowButton
-                      danger
-                      text={t.delete}
-                      of={id}
-                      onClick={() => setDeleting({ id, round_count, size })}
-                    />
-                  </>
+                  <RowMenu
+                    key="actions"
+                    of={id}
+                    items={[
+                      { id: "replay", text: t.replay, onClick: () => void replay(id) },
+                      {
+                        id: "delete",
+                        text: t.delete,
+                        danger: true,
+                        onClick: () => setDeleting({ id, round_count, size })
+                      }
+                    ]}
+                  />
                 ]}
               />
             ))}

@@ -3,16 +3,20 @@
  */
 import type { ComponentChildren } from "preact"
 import { useMemo } from "preact/hooks"
+import { csvLine } from "../../domain/printed.ts"
 import { Empty } from "../parts/Empty.tsx"
+import { Export } from "../parts/Export.tsx"
 import { Search, Select } from "../parts/Form.tsx"
-import { dayOf, duration, minuteOfDay, number } from "../parts/format.ts"
+import { dayOf, exactTime, minuteOfDay, number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
-import { Loaded } from "../parts/Loaded.tsx"
+import { Lazy, Loaded } from "../parts/Loaded.tsx"
 import { type Column, type Order, Pager, Row, Table, useOrder } from "../parts/Table.tsx"
 import { Count, Money } from "../parts/Values.tsx"
+import type { Reply } from "../state/client.ts"
 import { isMissing } from "../state/failure.ts"
 import { useReread } from "../state/live.ts"
 import { readOf } from "../state/reads.ts"
+import { useValue } from "../state/registry.ts"
 import { choose, linkTo, useQuery } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
 import { CacheShare } from "./usage/CacheCell.tsx"
@@ -30,11 +34,19 @@ const mostHours = 10_000
 const pageSize = 50
 
 /** What the list can be sorted by; its own order is by falling tokens. */
-const sorts = ["requests", "failed", "duration_ms", "total_tokens", "prompt_cache_hit_rate", "cost"] as const
+const sorts = ["requests", "failed", "total_tokens", "prompt_cache_hit_rate", "cost"] as const
+
+const nothingKept: ReadonlyArray<Recorded> = []
 
 const isRange = (name: string | undefined): name is Range => name !== undefined && Object.hasOwn(ranges, name)
 
+type Recorded = Reply<"admin-requests", "sessions">["sessions"][number]
+
 const idOf = ({ app, key, session }: UsageRow): string => [key, app, session].join("\u0000")
+
+const recordedId = ({ app, key, session }: Recorded): string => [key, app === "" ? "none" : app, session].join("\u0000")
+
+const exactly = (from: number, to: number): string => `${exactTime(from)} – ${exactTime(to)}`
 
 const useRows = (by: string, limit: number, from: string, order?: Order<(typeof sorts)[number]>) => {
   const read = useMemo(
@@ -56,14 +68,37 @@ const hoursOf = (rows: ReadonlyArray<UsageRow>): ReadonlyMap<string, readonly [f
   return hours
 }
 
-/** From an hour to another one: the day stands where it is another than that before it, or than today. */
+/** From a time to another one, to the minute: the day stands where it is another than that before it, or than today. */
 const spanOf = (first: number, last: number): string => {
   const hourOf = (at: number, before: number) =>
     dayOf(at) === dayOf(before) ? minuteOfDay(at) : `${dayOf(at)} ${minuteOfDay(at)}`
-  return first === last ? hourOf(first, Date.now()) : `${hourOf(first, Date.now())} – ${hourOf(last, first)}`
+  return last - first < 60_000 ? hourOf(first, Date.now()) : `${hourOf(first, Date.now())} – ${hourOf(last, first)}`
 }
 
-const Rows = ({ agents, currency, hours, page, rows }: {
+/** When a session was active: exactly as far as its requests are kept, else by the hours of usage. */
+const When = ({ hours, recorded, row }: {
+  readonly row: UsageRow
+  readonly recorded: Recorded | undefined
+  readonly hours: readonly [first: number, last: number] | undefined
+}) => {
+  const isWhole = recorded !== undefined && recorded.requests >= row.requests
+  if (isWhole) return <span title={exactly(recorded.from, recorded.to)}>{spanOf(recorded.from, recorded.to)}</span>
+  return <>{hours === undefined ? "–" : spanOf(...hours)}</>
+}
+
+/** The models of a session: the last one, and how many others. */
+const Models = ({ models }: { readonly models: ReadonlyArray<string> }) =>
+  models.length === 0
+    ? <>–</>
+    : (
+      <span title={models.join("\n")}>
+        {models[0]}
+        {models.length > 1 && <span class="hint">{` +${models.length - 1}`}</span>}
+      </span>
+    )
+
+const Rows = ({ agents, currency, hours, page, recorded, rows }: {
+  readonly recorded: ReadonlyArray<Recorded>
   /** The sessions that are found, and which page of them is shown. */
   readonly rows: ReadonlyArray<UsageRow>
   readonly page: number
@@ -74,27 +109,27 @@ const Rows = ({ agents, currency, hours, page, rows }: {
   const { common, sessions: t, usage } = useTexts()
   const byId = useMemo(() => Map.groupBy(agents, idOf), [agents])
   const times = useMemo(() => hoursOf(hours), [hours])
+  const kept = useMemo(() => new Map(recorded.map((each) => [recordedId(each), each])), [recorded])
   const isNarrowed = useQuery()["q"] !== undefined
   const columns: ReadonlyArray<Column> = [
-    { name: usage.session, rank: 1, width: "18%" },
-    { name: usage.groups.app, rank: 2, width: "7.4rem" },
+    { name: usage.session, rank: 1, width: "16%" },
+    { name: usage.groups.app, rank: 2, width: "7.6rem" },
     { name: usage.groups.key, rank: 2 },
-    { name: t.hours, rank: 3, width: "8.8rem" },
+    { name: t.models, rank: 3 },
+    { name: t.hours, rank: 3, width: "9.6rem" },
     { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.6rem" },
     { name: usage.failed, rank: 3, sort: "failed", number: true, width: "4.4rem" },
-    { name: t.time, rank: 3, sort: "duration_ms", number: true, width: "6.8rem" },
     { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.6rem" },
-    { name: usage.fromCache, rank: 3, sort: "prompt_cache_hit_rate", number: true, width: "6.8rem" },
+    { name: usage.fromCache, rank: 3, sort: "prompt_cache_hit_rate", number: true, width: "6.2rem" },
     ...currency === null
       ? []
-      : [{ name: common.costIn(currency), rank: 2, sort: "cost", number: true, width: "7rem" } as const]
+      : [{ name: common.costIn(currency), rank: 2, sort: "cost", number: true, width: "6.6rem" } as const]
   ]
   const measures = (row: UsageRow, query: Readonly<Record<string, string>>): ReadonlyArray<ComponentChildren> => [
     number(row.requests),
     row.failed === 0
       ? "0"
       : <a class="bad" href={linkTo("requests", undefined, { ...query, outcome: "failed" })}>{number(row.failed)}</a>,
-    duration(row.duration_ms),
     <Count key="tokens" value={row.total_tokens} />,
     <CacheShare key="cache" row={row} />,
     ...currency === null ? [] : [<Money key="cost" amount={row.cost} currency={currency} inTable />]
@@ -110,17 +145,18 @@ const Rows = ({ agents, currency, hours, page, rows }: {
       {rows.slice((page - 1) * pageSize, page * pageSize).flatMap((row) => {
         const { app, key, key_name: name, session = "" } = row
         const tree = treeOf(byId.get(idOf(row)) ?? []).filter(({ row: { agent } }) => agent !== "none")
-        const [first, last] = times.get(idOf(row)) ?? []
+        const own = kept.get(idOf(row))
         return [
           <Row
             key={idOf(row)}
             cells={[
-              <a href={linkTo("requests", undefined, { session })} title={session}>
+              <a href={linkTo("sessions", session, { key: key ?? "" })} title={session}>
                 <code>{session}</code>
               </a>,
               app,
               name ?? usage.specialKeys(key ?? "") ?? <code>{key}</code>,
-              first === undefined || last === undefined ? "–" : spanOf(first, last),
+              <Models key="models" models={own?.models ?? []} />,
+              <When key="when" row={row} recorded={own} hours={times.get(idOf(row))} />,
               ...measures(row, { session })
             ]}
           />,
@@ -135,6 +171,7 @@ const Rows = ({ agents, currency, hours, page, rows }: {
                 "",
                 "",
                 "",
+                "",
                 ...measures(agent, { session })
               ]}
             />
@@ -145,13 +182,46 @@ const Rows = ({ agents, currency, hours, page, rows }: {
   )
 }
 
+const csvHead = [
+  "session",
+  "app",
+  "key",
+  "key_name",
+  "models",
+  "from",
+  "to",
+  "requests",
+  "failed",
+  "duration_ms",
+  "total_tokens",
+  "cached_tokens",
+  "cost"
+] as const
+
+/** A session as a line of CSV. Its models and times come from its requests that are kept. */
+const lineOf = (row: UsageRow, recorded: ReadonlyArray<Recorded>): string => {
+  const own = recorded.find((each) => recordedId(each) === idOf(row))
+  const iso = (at: number | undefined) => at === undefined ? "" : new Date(at).toISOString()
+  return csvLine([
+    row.session ?? "",
+    row.app ?? "",
+    row.key ?? "",
+    row.key_name ?? "",
+    own?.models.join(" ") ?? "",
+    iso(own?.from),
+    iso(own?.to),
+    ...[row.requests, row.failed, row.duration_ms, row.total_tokens, row.cached_tokens].map(String),
+    row.cost
+  ])
+}
+
 /** The sessions whose name, app or key has a text. */
 const found = (rows: ReadonlyArray<UsageRow>, text: string): ReadonlyArray<UsageRow> =>
   rows.filter(({ app, key_name: name, session = "none" }) =>
     session !== "none" && [session, app ?? "", name ?? ""].some((each) => each.toLowerCase().includes(text))
   )
 
-export const Sessions = () => {
+const List = () => {
   const { common, sessions: t, usage } = useTexts()
   const { page: asked = "1", q = "", range: chosen } = useQuery()
   const page = Math.max(1, Math.trunc(Number(asked)) || 1)
@@ -161,9 +231,24 @@ export const Sessions = () => {
   const sessions = useRows("key,app,session", mostRows, from, useOrder(sorts))
   const agents = useRows("key,app,session,agent,parent", mostAgents, from)
   const hours = useRows("key,app,session,hour", mostHours, from)
+  const kept = useMemo(() => readOf("admin-requests", "sessions", { query: { from } }), [from])
+  useReread(kept)
+  const rows = useValue(sessions)?.rows ?? []
+  const recorded = useValue(kept)?.sessions ?? nothingKept
   return (
     <>
-      <Heading name={common.pages.sessions} />
+      <Heading name={common.pages.sessions}>
+        <Export
+          list="sessions"
+          ending="csv"
+          filter={{ range, q }}
+          head={csvLine(csvHead)}
+          // The rows are those that the page has read.
+          read={async function*() {
+            yield { lines: found(rows, q.toLowerCase()).map((row) => lineOf(row, recorded)), total: undefined }
+          }}
+        />
+      </Heading>
       <p class="lead">{t.lead}</p>
       <div class="row">
         <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />
@@ -190,6 +275,7 @@ export const Sessions = () => {
                     <div class="stack sessions">
                       <Rows
                         rows={shown}
+                        recorded={recorded}
                         page={Math.min(page, pages)}
                         agents={ofAgents.rows}
                         hours={ofHours.rows}
@@ -216,3 +302,9 @@ export const Sessions = () => {
     </>
   )
 }
+
+const loadPage = () => import("./SessionPage.tsx").then((module) => module.SessionPage)
+
+/** The list of sessions, or session `of`. */
+export const Sessions = ({ of }: { readonly of: string | undefined }) =>
+  of === undefined ? <List /> : <Lazy key={of} load={loadPage} of={of} />

@@ -6,9 +6,13 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { Dialog } from "../parts/Dialog.tsx"
 import { Failure, Field, Form } from "../parts/Form.tsx"
 import { leaveStart } from "../parts/Heading.tsx"
+import { Mark } from "../parts/Icon.tsx"
 import { Preferences } from "../parts/Preferences.tsx"
+import { base } from "../state/client.ts"
 import { signIn } from "../state/session.ts"
 import { useTexts } from "../state/texts.ts"
+
+const [shown, hidden] = [{ type: "text" }, { type: "password" }] as const
 
 /** The field of the key and the button below it. `children` stand above; `class` is the form's. */
 const KeyForm = ({ children, class: kind = "" }: {
@@ -18,6 +22,7 @@ const KeyForm = ({ children, class: kind = "" }: {
   const t = useTexts()
   const field = useRef<HTMLInputElement>(null)
   const [failure, setFailure] = useState<string>()
+  const [isShown, setShown] = useState(false)
   useEffect(() => field.current?.focus(), [])
   const submit = async () => {
     setFailure(undefined)
@@ -31,16 +36,20 @@ const KeyForm = ({ children, class: kind = "" }: {
         <>
           {children(failure !== undefined)}
           {!globalThis.isSecureContext && <p class="notice warn">{t.signIn.inMemory}</p>}
-          <Field label={t.signIn.key}>
-            <input
-              ref={field}
-              type="password"
-              autocomplete="current-password"
-              required
-              aria-invalid={failure !== undefined}
-              aria-describedby="sign-in-hint"
-            />
-          </Field>
+          <div class="with-button">
+            <Field label={t.signIn.key}>
+              <input
+                ref={field}
+                {...isShown ? shown : hidden}
+                autocomplete="current-password"
+                spellcheck={false}
+                required
+                aria-invalid={failure !== undefined}
+                aria-describedby="sign-in-hint"
+              />
+            </Field>
+            <button type="button" aria-pressed={isShown} onClick={() => setShown(!isShown)}>{t.signIn.show}</button>
+          </div>
           <p class="hint" id="sign-in-hint">{t.signIn.hint}</p>
           <Failure text={failure} />
           <button type="submit" class="primary" disabled={busy}>{t.signIn.submit}</button>
@@ -63,8 +72,12 @@ export const SignIn = () => {
         <KeyForm class="card">
           {() => (
             <>
-              <p class="brand">{t.common.product}</p>
+              <p class="brand">
+                <Mark />
+                {t.common.product}
+              </p>
               <h1>{t.signIn.title}</h1>
+              <p class="hint">{t.signIn.at(new URL(base).host)}</p>
             </>
           )}
         </KeyForm>

@@ -3,10 +3,12 @@
  */
 import * as Exit from "effect/Exit"
 import { useRef, useState } from "preact/hooks"
+import { fieldsAtom } from "../forms/Entry.tsx"
+import { at as valueAt, type Entry, type Json, textOf } from "../forms/fields.ts"
 import { ConfirmDialog } from "../parts/Dialog.tsx"
 import { Facts } from "../parts/Facts.tsx"
 import { Failure, Select, TextArea, useWork } from "../parts/Form.tsx"
-import { exactTime, number } from "../parts/format.ts"
+import { bytes, exactTime, number } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
 import { numbers, Table } from "../parts/Table.tsx"
@@ -14,25 +16,37 @@ import { act, call, copyText, report } from "../state/actions.ts"
 import type { Reply } from "../state/client.ts"
 import { causeText, failureText } from "../state/failure.ts"
 import { readOf, reload } from "../state/reads.ts"
+import { useValue } from "../state/registry.ts"
 import { useUnsaved } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
 import { DurabilityNotice } from "./configuration.tsx"
 
+/** Saves a text as a file of the browser. */
+const saveAs = (name: string, text: string): void => {
+  const address = URL.createObjectURL(new Blob([text], { type: "application/json" }))
+  Object.assign(document.createElement("a"), { href: address, download: name }).click()
+  // The browser reads it after the press.
+  setTimeout(() => URL.revokeObjectURL(address), 60_000)
+}
+
 const Export = () => {
   const { common, transfer: t } = useTexts()
-  const [text, setText] = useState("")
-  const [busy, load] = useWork(async () => {
-    const reply = await act((client) => client["admin-config"].export(), { done: () => t.exported })
-    if (reply !== undefined) setText(JSON.stringify(reply.config, null, 2))
+  const [busy, take] = useWork(async (copies: boolean) => {
+    const reply = await act((client) => client["admin-config"].export(), {})
+    if (reply === undefined) return undefined
+    const text = JSON.stringify(reply.config, null, 2)
+    if (copies) return copyText(text, t.copied)
+    const name = `gateway-${new Date().toISOString().slice(0, 10)}.json`
+    saveAs(name, text)
+    return report(t.exported(name))
   })
   return (
     <Section class="card" name={t.export}>
       <p class="hint">{t.exportHint}</p>
       <div class="actions">
-        <button type="button" class="primary" disabled={busy} onClick={() => load()}>{t.export}</button>
-        {text !== "" && <button type="button" onClick={() => void copyText(text, t.copied)}>{common.copy}</button>}
+        <button type="button" class="primary" disabled={busy} onClick={() => take(false)}>{t.download}</button>
+        <button type="button" disabled={busy} onClick={() => take(true)}>{common.copy}</button>
       </div>
-      <TextArea label={t.exportedField} class="code" rows={10} readOnly value={text} spellcheck={false} />
     </Section>
   )
 }
@@ -59,8 +73,46 @@ const Difference = ({ changes: { added, after, changed, removed }, name }: {
   )
 }
 
-const Differences = ({ changes }: { readonly changes: Changes }) => {
+/** Bounds the settings and the names that a preview lists. */
+const [mostSettings, mostNames] = [40, 12]
+
+/** The settings of groups that change, each with its value before and after. */
+const SettingChanges = ({ config, groups, mode }: {
+  readonly groups: ReadonlyArray<string>
+  readonly config: Entry
+  readonly mode: Mode
+}) => {
+  const t = useTexts().transfer
+  const fields = useValue(fieldsAtom)?.fields ?? []
+  const changed = fields.flatMap((field) => {
+    if (!groups.includes(field.path.split(".")[0]!)) return []
+    const [before, after] = [field.configured, valueAt(config, field.path)]
+    if (JSON.stringify(before) === JSON.stringify(after) || (after === null && mode === "merge")) return []
+    const shown = (value: Json) => value === null ? t.unset : field.sensitive === true ? t.hidden : textOf(value)
+    return [{ path: field.path, before: shown(before), after: shown(after) }]
+  })
+  return (
+    <ul class="differences">
+      {changed.slice(0, mostSettings).map(({ after, before, path }) => (
+        <li key={path}>
+          <code>{path}</code>
+          <span>
+            <del>{before}</del> <span aria-hidden="true">→</span> <ins>{after}</ins>
+          </span>
+        </li>
+      ))}
+      {changed.length > mostSettings && <li class="hint">{t.moreSettings(changed.length - mostSettings)}</li>}
+    </ul>
+  )
+}
+
+const Differences = ({ changes, config, mode }: {
+  readonly changes: Changes
+  readonly config: Entry
+  readonly mode: Mode
+}) => {
   const { common, settings, transfer: t } = useTexts()
+  const removed = [...changes.keys.removed_names, ...changes.accounts.removed_names]
   return (
     <>
       <Table
@@ -72,15 +124,33 @@ const Differences = ({ changes }: { readonly changes: Changes }) => {
         <Difference name={common.pages.keys} changes={changes.keys} />
         <Difference name={common.pages.accounts} changes={changes.accounts} />
       </Table>
+      {removed.length > 0 && (
+        <ul class="differences" aria-label={t.removedNames}>
+          {removed.slice(0, mostNames).map((name) => (
+            <li key={name}>
+              <del>{name}</del>
+            </li>
+          ))}
+          {removed.length > mostNames && <li class="hint">{common.andMore(removed.length - mostNames)}</li>}
+        </ul>
+      )}
       {changes.settings.length > 0 && (
-        <p class="hint">{t.settingsChange(changes.settings.map(settings.groups).join(", "))}</p>
+        <>
+          <p class="hint">{t.settingsChange(changes.settings.map(settings.groups).join(", "))}</p>
+          <SettingChanges groups={changes.settings} config={config} mode={mode} />
+        </>
       )}
     </>
   )
 }
 
+/** The longest file that is read, in bytes. The gateway has a limit of its own. */
+const longestFile = 32 * 1024 * 1024
+
 /** The word that a replacing import asks for: it is on the page in every language. */
 const replaceWord = "replace"
+
+type Mode = "merge" | "replace"
 
 interface Preview {
   readonly failed?: string
@@ -91,11 +161,19 @@ interface Preview {
 const Import = () => {
   const t = useTexts().transfer
   const field = useRef<HTMLTextAreaElement>(null)
-  const [mode, setMode] = useState<"merge" | "replace">("merge")
+  const [mode, setMode] = useState<Mode>("merge")
   const [preview, setPreview] = useState<Preview>()
   const [asking, setAsking] = useState<Changes>()
   const [written, setWritten] = useState(false)
   useUnsaved(written)
+  const [given, setGiven] = useState<Entry>({})
+  const takeFile = async (file: File | undefined) => {
+    if (file === undefined || field.current === null) return
+    if (file.size > longestFile) return setPreview({ failed: t.tooLarge(bytes(longestFile)) })
+    field.current.value = await file.text()
+    setWritten(true)
+    start(true)
+  }
   const read = (): { readonly [name: string]: never } | undefined => {
     let config: unknown
     try {
@@ -120,6 +198,7 @@ const Import = () => {
       return undefined
     }
     const { changes, warnings } = exit.value
+    setGiven((payload["config"] ?? payload) as Entry)
     if (dryRun) setPreview({ changes, warnings })
     return exit.value
   }
@@ -149,20 +228,46 @@ const Import = () => {
   })
   return (
     <Section class="card" name={t.import}>
-      <p class="hint">{t.importHint}</p>
-      <TextArea
-        ref={field}
-        label={t.importField}
-        class="code"
-        rows={10}
-        spellcheck={false}
-        autocomplete="off"
-        placeholder={`{ "keys": ["…"], "accounts": [{ "email": "…", "password": "…" }] }`}
-        onInput={(event) => {
-          setPreview(undefined)
-          setWritten(event.currentTarget.value.trim() !== "")
+      <div
+        class="stack drop"
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={(event) => {
+          const [file] = event.dataTransfer?.files ?? []
+          if (file === undefined) return
+          event.preventDefault()
+          void takeFile(file)
         }}
-      />
+      >
+        <p class="hint">{t.importHint}</p>
+        <div class="actions">
+          <label class="button">
+            {t.file}
+            <input
+              class="sr-only"
+              type="file"
+              accept="application/json,.json"
+              onChange={(event) => {
+                void takeFile(event.currentTarget.files?.[0])
+                event.currentTarget.value = ""
+              }}
+            />
+          </label>
+          <span class="hint">{t.dropHint}</span>
+        </div>
+        <TextArea
+          ref={field}
+          label={t.importField}
+          class="code"
+          rows={10}
+          spellcheck={false}
+          autocomplete="off"
+          placeholder={`{ "keys": ["…"], "accounts": [{ "email": "…", "password": "…" }] }`}
+          onInput={(event) => {
+            setPreview(undefined)
+            setWritten(event.currentTarget.value.trim() !== "")
+          }}
+        />
+      </div>
       <div class="row">
         <Select
           label={t.mode}
@@ -188,7 +293,7 @@ const Import = () => {
       {preview?.changes !== undefined && (
         <div class="stack" role="status" aria-label={t.preview}>
           <p>{t.previewOnly}</p>
-          <Differences changes={preview.changes} />
+          <Differences changes={preview.changes} config={given} mode={mode} />
           {preview.warnings?.map((warning) => <p key={warning} class="notice warn">{warning}</p>)}
         </div>
       )}
@@ -214,7 +319,7 @@ const Import = () => {
           onConfirm={take}
         >
           <p>{t.goes(asking.keys.removed, asking.accounts.removed)}</p>
-          <Differences changes={asking} />
+          <Differences changes={asking} config={given} mode={mode} />
         </ConfirmDialog>
       )}
     </Section>

@@ -2,7 +2,7 @@
  * Webhooks: where events are sent, how that goes, and a test of each.
  */
 import * as Effect from "effect/Effect"
-import { useState } from "preact/hooks"
+import { useMemo, useState } from "preact/hooks"
 import {
   EntryField,
   EntryFields,
@@ -15,20 +15,24 @@ import {
 import { type Entry, type FormField, linesOf } from "../forms/fields.ts"
 import { Badge } from "../parts/Badge.tsx"
 import { CopyButton } from "../parts/Copy.tsx"
-import { ConfirmDialog, FormDialog } from "../parts/Dialog.tsx"
+import { ConfirmDialog, Dialog, FormDialog } from "../parts/Dialog.tsx"
+import { Empty } from "../parts/Empty.tsx"
 import { Check, useWork } from "../parts/Form.tsx"
 import { number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
-import { RowButton, Table } from "../parts/Table.tsx"
+import { RowMenu } from "../parts/Menu.tsx"
+import { Row, RowButton, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
+import { Took } from "../parts/Values.tsx"
 import { call, report } from "../state/actions.ts"
-import type { Reply } from "../state/client.ts"
+import type { AdminClient, Reply } from "../state/client.ts"
 import { causeText } from "../state/failure.ts"
+import { useReread } from "../state/live.ts"
 import { saveEntry } from "../state/mapEntry.ts"
 import { readOf, reload } from "../state/reads.ts"
 import { useValue } from "../state/registry.ts"
-import { useTexts } from "../state/texts.ts"
+import { allTexts, useTexts } from "../state/texts.ts"
 
 type Page = Reply<"admin-webhooks", "get">
 type Webhook = Page["webhooks"][number]
@@ -203,17 +207,32 @@ const Editor = ({ events, fields, onClose, webhook: before }: {
   )
 }
 
-/** Sends a test, and reports how the receiver answers. */
-const TestButton = ({ name }: { readonly name: string }) => {
+/** Sends an event, and reports how the receiver answers. */
+const sent = async (
+  name: string,
+  send: (client: AdminClient) => Effect.Effect<Reply<"admin-webhooks", "test">, unknown>
+): Promise<void> => {
+  const t = allTexts().webhooks
+  const exit = await call(send)
+  await reload("webhooks")
+  if (exit._tag === "Failure") return report(causeText(exit.cause), true)
+  const { error, ms, status } = exit.value
+  return error === null ? report(t.delivered(name, status ?? 0, ms)) : report(t.notDelivered(name, error), true)
+}
+
+/** How a delivery ended. */
+const Status = ({ of: { error, status } }: { readonly of: NonNullable<State["last"]> }) => {
   const { webhooks: t } = useTexts()
-  const [busy, test] = useWork(async () => {
-    const exit = await call((client) => client["admin-webhooks"].test({ payload: { name } }))
-    await reload("webhooks")
-    if (exit._tag === "Failure") return report(causeText(exit.cause), true)
-    const { error, ms, status } = exit.value
-    return error === null ? report(t.delivered(name, status ?? 0, ms)) : report(t.notDelivered(name, error), true)
-  })
-  return <RowButton text={t.test} of={name} disabled={busy} onClick={() => test()} />
+  return (
+    <>
+      <Badge
+        sign={error === null ? "●" : "▲"}
+        tone={error === null ? "good" : "bad"}
+        text={status === null ? t.noAnswer : `HTTP ${status}`}
+      />
+      {error !== null && <p class="hint">{error}</p>}
+    </>
+  )
 }
 
 const LastDelivery = ({ last }: { readonly last: State["last"] }) => {
@@ -221,19 +240,70 @@ const LastDelivery = ({ last }: { readonly last: State["last"] }) => {
   if (last === null) return <>{t.never}</>
   return (
     <>
-      <Badge
-        sign={last.error === null ? "●" : "▲"}
-        tone={last.error === null ? "good" : "bad"}
-        text={last.status === null ? t.noAnswer : `HTTP ${last.status}`}
-      />{" "}
-      <code>{last.type}</code> <When at={Date.parse(last.at)} />
-      {last.error !== null && <p class="hint">{last.error}</p>}
+      <code>{last.type}</code> <When at={Date.parse(last.at)} /> <Status of={last} />
     </>
   )
 }
 
-const Rows = ({ onDelete, onEdit, page: { states, webhooks } }: {
+/** The last deliveries of a webhook, each of which can be sent again. */
+const Deliveries = ({ name, onClose }: { readonly name: string; readonly onClose: () => void }) => {
+  const { common, webhooks: t } = useTexts()
+  const read = useMemo(
+    () => readOf("admin-webhooks", "deliveries", { query: { name }, reactivityKeys: ["webhooks"] }),
+    [name]
+  )
+  useReread(read)
+  const [busy, send] = useWork((id: string) =>
+    sent(name, (client) => client["admin-webhooks"].resend({ payload: { id, name } }))
+  )
+  return (
+    <Dialog wide name={t.deliveriesOf(name)} onClose={onClose}>
+      <p class="hint">{t.deliveriesHint}</p>
+      <Loaded atom={read}>
+        {({ deliveries }) => (
+          <Table
+            name={t.deliveriesOf(name)}
+            columns={[
+              { name: t.when, rank: 1, width: "6.6rem" },
+              { name: t.event, rank: 1 },
+              { name: t.outcome, rank: 2, class: "text" },
+              { name: t.took, rank: 3, number: true, width: "5rem" },
+              { name: common.actions, hidden: true, width: "7rem", class: "tools" }
+            ]}
+            rows={deliveries.length}
+            empty={t.noDeliveries}
+          >
+            {deliveries.map((delivery) => (
+              <Row
+                key={`${delivery.id} ${delivery.at}`}
+                cells={[
+                  <When key="at" at={Date.parse(delivery.at)} />,
+                  <code key="type" title={delivery.id}>{delivery.type}</code>,
+                  <Status key="status" of={delivery} />,
+                  <Took key="took" ms={delivery.ms} />,
+                  <RowButton
+                    key="send"
+                    text={t.sendAgain}
+                    of={delivery.type}
+                    disabled={busy}
+                    onClick={() => send(delivery.id)}
+                  />
+                ]}
+              />
+            ))}
+          </Table>
+        )}
+      </Loaded>
+      <div class="actions">
+        <button type="button" onClick={onClose}>{common.close}</button>
+      </div>
+    </Dialog>
+  )
+}
+
+const Rows = ({ onDelete, onDeliveries, onEdit, page: { states, webhooks } }: {
   readonly page: Page
+  readonly onDeliveries: (webhook: Webhook) => void
   readonly onEdit: (webhook: Webhook) => void
   readonly onDelete: (webhook: Webhook) => void
 }) => {
@@ -242,44 +312,53 @@ const Rows = ({ onDelete, onEdit, page: { states, webhooks } }: {
     <Table
       name={common.pages.webhooks}
       columns={[
-        t.fields("name") ?? "",
-        t.fields("events") ?? "",
-        t.state,
-        t.last,
-        { name: t.waiting, number: true },
-        { name: t.dropped, number: true },
-        { name: common.actions, hidden: true }
+        { name: t.fields("name") ?? "", rank: 1, class: "text" },
+        { name: t.state, rank: 1, width: "9rem" },
+        { name: t.fields("events") ?? "", rank: 3, class: "text" },
+        { name: t.last, rank: 2, width: "34%", class: "text" },
+        { name: t.waiting, rank: 3, number: true, width: "5.4rem" },
+        { name: t.dropped, rank: 3, number: true, width: "5.4rem" },
+        { name: common.actions, hidden: true, width: "2.6rem", class: "tools" }
       ]}
       rows={webhooks.length}
-      empty={t.empty}
+      empty={<Empty>{t.empty}</Empty>}
     >
       {webhooks.map((webhook) => {
-        const state = states.find(({ name }) => name === webhook.name)
+        const { name } = webhook
+        const state = states.find((each) => each.name === name)
         return (
-          <tr key={webhook.name}>
-            <th scope="row" class="text">
-              {webhook.name}
-              <p class="hint">
-                <code>{webhook.url}</code>
-              </p>
-            </th>
-            <td class="text">{webhook.events?.join(", ") ?? t.allEvents}</td>
-            <td>
-              {state?.state === "gone"
+          <Row
+            key={name}
+            cells={[
+              <>
+                {name}
+                <p class="hint">
+                  <code>{webhook.url}</code>
+                </p>
+              </>,
+              state?.state === "gone"
                 ? <Badge sign="▲" tone="bad" text={t.gone} />
-                : <Badge sign="●" tone="good" text={t.active} />}
-            </td>
-            <td class="text">
-              <LastDelivery last={state?.last ?? null} />
-            </td>
-            <td class="number">{number(state?.waiting ?? 0)}</td>
-            <td class="number">{number(state?.dropped ?? 0)}</td>
-            <td class="tools">
-              <TestButton name={webhook.name} />
-              <RowButton text={t.edit} of={webhook.name} onClick={() => onEdit(webhook)} />
-              <RowButton danger text={common.delete} of={webhook.name} onClick={() => onDelete(webhook)} />
-            </td>
-          </tr>
+                : <Badge sign="●" tone="good" text={t.active} />,
+              webhook.events?.join(", ") ?? t.allEvents,
+              <LastDelivery key="last" last={state?.last ?? null} />,
+              number(state?.waiting ?? 0),
+              number(state?.dropped ?? 0),
+              <RowMenu
+                key="menu"
+                of={name}
+                items={[
+                  {
+                    id: "test",
+                    text: t.test,
+                    onClick: () => void sent(name, (client) => client["admin-webhooks"].test({ payload: { name } }))
+                  },
+                  { id: "deliveries", text: t.deliveries, onClick: () => onDeliveries(webhook) },
+                  { id: "edit", text: t.edit, onClick: () => onEdit(webhook) },
+                  { id: "delete", text: common.delete, danger: true, apart: true, onClick: () => onDelete(webhook) }
+                ]}
+              />
+            ]}
+          />
         )
       })}
     </Table>
@@ -292,6 +371,7 @@ export const Webhooks = () => {
   const { common, webhooks: t } = useTexts()
   const [editing, setEditing] = useState<{ readonly webhook: Webhook | undefined }>()
   const [deleting, setDeleting] = useState<Webhook>()
+  const [lookedAt, setLookedAt] = useState<Webhook>()
   const events = useValue(webhooksAtom)?.events ?? noEvents
   // So that a dialog opens immediately.
   useFields("webhooks")
@@ -305,6 +385,7 @@ export const Webhooks = () => {
         {(page) => (
           <Rows
             page={page}
+            onDeliveries={setLookedAt}
             onEdit={(webhook) => setEditing({ webhook })}
             onDelete={(webhook) => setDeleting(webhook)}
           />
@@ -326,6 +407,7 @@ export const Webhooks = () => {
           )}
         </WithFields>
       )}
+      {lookedAt !== undefined && <Deliveries name={lookedAt.name} onClose={() => setLookedAt(undefined)} />}
       {deleting !== undefined && (
         <ConfirmDialog
           name={common.actionOn(common.delete, deleting.name)}

@@ -10,6 +10,9 @@ import { useTexts } from "../state/texts.ts"
 
 const configAtom = readOf("admin-config", "get", { query: { accounts: "false" }, reactivityKeys: ["config"] })
 
+/** A key that is kept as a hash cannot be presented. */
+const isText = (key: string): boolean => !key.startsWith("sha256:")
+
 const useConfiguration = () => Option.getOrUndefined(AsyncResult.value(useAtom(configAtom)))
 
 /**
@@ -18,14 +21,18 @@ const useConfiguration = () => Option.getOrUndefined(AsyncResult.value(useAtom(c
  */
 export const useAcceptedKeys = (): ReadonlyArray<string> | undefined => {
   const config = useConfiguration()
-  return useMemo(() => config?.generated_key === undefined ? config?.keys : [config.generated_key], [config])
+  return useMemo(() => config?.generated_key === undefined ? config?.keys.filter(isText) : [config.generated_key], [
+    config
+  ])
 }
 
 /** The key of a start without keys, while it is accepted. */
 export const useGeneratedKey = (): string | undefined => useConfiguration()?.generated_key
 
-/** Warns when changes are lost at the end of the process. */
+/** Warns when changes are refused, or lost at the end of the process. */
 export const DurabilityNotice = () => {
-  const t = useTexts()
-  return useConfiguration()?.env_backed === true ? <p class="notice warn">{t.common.notLasting}</p> : null
+  const t = useTexts().common
+  const { config_path = "", env_backed = false, locked = false } = useConfiguration() ?? {}
+  if (!locked && !env_backed) return null
+  return <p class="notice warn">{locked ? t.locked(env_backed ? "GATEWAY_CONFIG_JSON" : config_path) : t.notLasting}</p>
 }

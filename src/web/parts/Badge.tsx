@@ -7,14 +7,15 @@ import { type ChangedAccount, clockAtom } from "../state/live.ts"
 import { useAtom } from "../state/registry.ts"
 import { useTexts } from "../state/texts.ts"
 import { countdown } from "./format.ts"
+import { Sign } from "./Icon.tsx"
 import { Since } from "./Time.tsx"
 
-type Sign = { readonly sign: string; readonly tone: string }
+type Signed = { readonly sign: string; readonly tone: string }
 
 /** A word with a sign in front. */
-export const Badge = ({ sign, text, tone }: Sign & { readonly text: ComponentChildren }) => (
+export const Badge = ({ sign, text, tone }: Signed & { readonly text: ComponentChildren }) => (
   <span class={`badge ${tone}`}>
-    <span aria-hidden="true">{sign}</span> {text}
+    <Sign of={sign} /> {text}
   </span>
 )
 
@@ -22,7 +23,7 @@ export const Badge = ({ sign, text, tone }: Sign & { readonly text: ComponentChi
 export const accountStates = ["ready", "cooling", "out", "disabled"] as const
 export type AccountState = (typeof accountStates)[number]
 
-export const accountSigns: Readonly<Record<AccountState | "failed", Sign>> = {
+export const accountSigns: Readonly<Record<AccountState | "failed", Signed>> = {
   ready: { sign: "●", tone: "good" },
   cooling: { sign: "◔", tone: "warn" },
   out: { sign: "▲", tone: "bad" },
@@ -90,7 +91,7 @@ export const outcomeSigns = {
   ok: { sign: "✓", tone: "good" },
   failed: { sign: "✕", tone: "bad" },
   cancelled: { sign: "↩", tone: "muted" }
-} as const satisfies Readonly<Record<string, Sign>>
+} as const satisfies Readonly<Record<string, Signed>>
 
 /** The state of a running request, or the outcome of a finished one. */
 export const RequestBadge = ({ item: { outcome, state } }: { readonly item: RequestItem }) => {

@@ -13,7 +13,7 @@ export const Card = ({ children, class: kind = "", ...rest }:
 
 type ChipAttributes = Pick<
   JSX.IntrinsicElements["button"],
-  "aria-controls" | "aria-label" | "aria-selected" | "id" | "role" | "tabIndex"
+  "aria-controls" | "aria-expanded" | "aria-label" | "aria-selected" | "id" | "role" | "tabIndex"
 >
 
 /** A small button: it chooses if it is pressed or selected, else it does what it says. */

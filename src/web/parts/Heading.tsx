@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks"
 import { pageHelp } from "../state/help.ts"
 import { returnToPlace } from "../state/places.ts"
 import { useAtom } from "../state/registry.ts"
-import { routeAtom } from "../state/route.ts"
+import { linkTo, routeAtom } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
 
 let first = true
@@ -18,11 +18,11 @@ export const leaveStart = (): void => {
 
 /**
  * A page's heading. It sets the window's title and takes the focus when the page opens, and has a link to what
- * the documents say about it. `children` are the page's actions.
+ * the documents say about it. The page of one thing has above it the link to the list of all. `children` are the page's actions.
  */
 export const Heading = ({ children, name }: { readonly name: string; readonly children?: ComponentChildren }) => {
   const t = useTexts()
-  const { page } = useAtom(routeAtom)
+  const { of, page } = useAtom(routeAtom)
   const ref = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${name} – ${t.common.product}`
@@ -35,9 +35,25 @@ export const Heading = ({ children, name }: { readonly name: string; readonly ch
   }, [])
   return (
     <div class="heading">
-      <div class="title">
-        <h1 ref={ref} tabIndex={-1}>{name}</h1>
-        <a href={pageHelp(page)} target="_blank" rel="noreferrer">{t.common.help}</a>
+      <div class="titles">
+        {of !== undefined && (
+          <p class="crumb">
+            <a href={linkTo(page)}>{t.common.pages[page]}</a>
+          </p>
+        )}
+        <div class="title">
+          <h1 ref={ref} tabIndex={-1}>{name}</h1>
+          <a
+            class="help"
+            href={pageHelp(page)}
+            target="_blank"
+            rel="noreferrer"
+            title={t.common.help}
+            aria-label={t.common.help}
+          >
+            ?
+          </a>
+        </div>
       </div>
       {children !== undefined && <div class="actions">{children}</div>}
     </div>

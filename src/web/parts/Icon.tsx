@@ -25,7 +25,8 @@ const paths = {
   more: "M5 12h.01M12 12h.01M19 12h.01",
   search: "M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13zM15.5 15.5 20 20",
   close: "M6 6l12 12M18 6 6 18",
-  note: "M5 5h14v9l-5 5H5zM14 19v-5h5M8.5 9.5h7"
+  note: "M5 5h14v9l-5 5H5zM14 19v-5h5M8.5 9.5h7",
+  person: "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4.5 20.5c0-3.8 3.3-6 7.5-6s7.5 2.2 7.5 6"
 } as const satisfies Readonly<Record<Page, string>> & Readonly<Record<string, string>>
 
 export type IconName = keyof typeof paths
@@ -35,6 +36,36 @@ export const Icon = ({ name }: { readonly name: IconName }) => (
     <path d={paths[name]} />
   </svg>
 )
+
+const [circle, quarter] = ["M12 5a7 7 0 1 0 0 14 7 7 0 0 0 0-14z", "M12 12V5a7 7 0 0 1 7 7z"]
+const triangle = "M12 4.5 20.5 19h-17z"
+
+/** The lines and the faces of each sign, by the character that it is written as. */
+const signs: Readonly<Record<string, readonly [lines: string, faces: string]>> = {
+  "●": [circle, circle],
+  "○": [circle, ""],
+  "◔": [circle, quarter],
+  "▲": [triangle, triangle],
+  "✕": ["M6 6l12 12M18 6 6 18", ""],
+  "✓": ["M4.5 12.5l5 5L19.5 7", ""],
+  "➜": ["M4 12h15M13 6l6 6-6 6", ""],
+  "↩": ["M8.5 6 4 10.5 8.5 15M4 10.5h10.5a4.75 4.75 0 0 1 0 9.5H9", ""],
+  "!": ["M12 4.5v9M12 18.5h.01", ""],
+  "▾": ["M6.5 9.5l5.5 5.5 5.5-5.5", ""]
+}
+
+/** A sign in the colour of the text beside it, which says the same in words. Other characters stay as they are. */
+export const Sign = ({ of }: { readonly of: string }) => {
+  const drawn = signs[of]
+  if (drawn === undefined) return <span aria-hidden="true">{of}</span>
+  const [lines, faces] = drawn
+  return (
+    <svg class="drawn" viewBox="0 0 24 24" aria-hidden="true">
+      {faces !== "" && <path class="face" d={faces} />}
+      <path d={lines} />
+    </svg>
+  )
+}
 
 /** The product's mark. */
 export const Mark = () => (

@@ -7,7 +7,7 @@ import { useLayoutEffect, useRef } from "preact/hooks"
 import { registry, useAtom } from "../state/registry.ts"
 import { useTexts } from "../state/texts.ts"
 import { follow } from "./follow.ts"
-import { Icon } from "./Icon.tsx"
+import { Icon, Sign } from "./Icon.tsx"
 
 export interface MenuItem {
   /** What the item is, whatever its text says now. */
@@ -21,6 +21,10 @@ export interface MenuItem {
   /** A line above it sets it and what follows apart. */
   readonly apart?: boolean
 }
+
+/** What removes something stands last, apart from the rest. */
+const dangerLast = (items: ReadonlyArray<MenuItem>): ReadonlyArray<MenuItem> =>
+  items.toSorted((a, b) => Number(a.danger === true) - Number(b.danger === true))
 
 const menuId = "menu"
 
@@ -77,14 +81,14 @@ export const MenuHost = () => {
         move(step)
       }}
     >
-      {items.map((item) => (
+      {dangerLast(items).map((item) => (
         <button
           key={item.id}
           type="button"
           {...item.checked === undefined
             ? { role: "menuitem" }
             : { role: "menuitemcheckbox", "aria-checked": item.checked }}
-          class={`quiet ${item.danger === true ? "danger" : ""} ${item.apart === true ? "apart" : ""}`}
+          class={`item ${item.danger === true ? "danger" : ""} ${item.apart === true ? "apart" : ""}`}
           disabled={item.disabled === true}
           onClick={() => {
             menu.current?.hidePopover()
@@ -93,7 +97,7 @@ export const MenuHost = () => {
         >
           {item.checked === undefined ? item.text : (
             <>
-              <span class="check-sign" aria-hidden="true">{item.checked ? "✓" : ""}</span>
+              <span class="check-sign">{item.checked && <Sign of="✓" />}</span>
               {item.text}
             </>
           )}

@@ -3,13 +3,13 @@
  */
 import { useEffect, useReducer, useRef, useState } from "preact/hooks"
 import { Overview } from "../pages/overview/Overview.tsx"
-import { dismissOutcome, type Outcome, outcomeAtom, report } from "../state/actions.ts"
+import { dismissOutcome, type Outcome, outcomeAtom } from "../state/actions.ts"
 import { keysAtom, nearLimits, problemsEvery, troubled } from "../state/attention.ts"
 import { clockAtom, connectionAtom, contactAtom, poolAtom, readEvents, resetLists, useReread } from "../state/live.ts"
 import { failingAtom, readAllAgain } from "../state/reads.ts"
 import { registry, useAtom, useValue } from "../state/registry.ts"
 import { answerLeaving, go, leavingAtom, linkTo, type Page, pages, routeAtom } from "../state/route.ts"
-import { sessionAtom, signOut } from "../state/session.ts"
+import { sessionAtom } from "../state/session.ts"
 import { letterOf, type Shortcut, shortcutsNow, useKeys, useShortcuts } from "../state/shortcuts.ts"
 import { useTexts } from "../state/texts.ts"
 import { upstreamsAtom } from "../state/upstreams.ts"
@@ -17,7 +17,7 @@ import { Dialog } from "./Dialog.tsx"
 import { countdown, number, timeOfDay } from "./format.ts"
 import { Icon, Mark } from "./Icon.tsx"
 import { Lazy, type PageView } from "./Loaded.tsx"
-import { Preferences } from "./Preferences.tsx"
+import { Person } from "./Person.tsx"
 import { isHeld } from "./still.ts"
 import { useWholeTexts } from "./wholeTexts.ts"
 
@@ -285,10 +285,6 @@ export const Shell = () => {
     if (shown.current !== route.page && registry.get(outcomeAtom)?.undo === undefined) dismissOutcome()
     shown.current = route.page
   }, [route.page])
-  const leave = async () => {
-    const reason = await signOut()
-    if (reason !== undefined) report(reason, true)
-  }
   const load = route.page === "overview" ? undefined : loaders[route.page]
   return (
     <div class="shell">
@@ -316,8 +312,7 @@ export const Shell = () => {
         <Navigation current={route.page} />
         <Outcomes />
         <div class="foot">
-          <Preferences />
-          <button type="button" class="quiet" onClick={() => void leave()}>{t.common.signOut}</button>
+          <Person />
         </div>
       </header>
       <main id="content" class={connection === "reconnecting" ? "stale" : ""}>

@@ -1,6 +1,6 @@
 /**
- * The whole text of what is cut or stands behind an icon: by its title under the pointer, and below its row while the keyboard has the
- * focus there.
+ * The whole text of what is cut, stands behind an icon or is said by a title: by that title under the pointer, below its row while the
+ * keyboard has the focus there, and below what a finger touches.
  */
 import { useEffect } from "preact/hooks"
 
@@ -18,9 +18,18 @@ const cutTexts = (row: Element): ReadonlyArray<string> => [
   ...new Set([row, ...row.querySelectorAll("*")].filter(isCut).map(textOf))
 ]
 
-/** What a control that is drawn as an icon alone says by its title. */
-const iconText = (control: Element): ReadonlyArray<string> =>
-  control instanceof HTMLButtonElement && control.title !== "" && control.textContent === "" ? [control.title] : []
+/** What the titles of a control, of what it stands in and of what stands in it say beside its words. */
+const titlesOf = (control: Element): ReadonlyArray<string> => [
+  ...new Set(
+    [control.closest("[title]") ?? control, ...control.querySelectorAll("[title]")]
+      .flatMap((each) =>
+        each instanceof HTMLElement && each.title !== "" && each.title !== each.textContent ? [each.title] : []
+      )
+  )
+]
+
+/** What is pressed does something else than to say its title. */
+const pressed = "a, button, input, select, textarea, summary, label"
 
 /** A text under the pointer gets a title, unless what it stands in has one with it. */
 const onPointer = ({ target }: Event): void => {
@@ -39,24 +48,49 @@ export const useWholeTexts = (): void =>
     // Screen readers read what is cut as a whole.
     box.ariaHidden = "true"
     const hide = () => box.hidePopover()
-    const show = ({ target }: Event) => {
-      hide()
-      if (!(target instanceof Element) || !target.matches(":focus-visible")) return
-      const texts = [...iconText(target), ...cutTexts(rowOf(target))]
+    const show = (target: Element, texts: ReadonlyArray<string>) => {
       if (texts.length === 0) return
       box.textContent = texts.join("\n")
-      box.showPopover()
+      try {
+        box.showPopover()
+      } catch {
+        // A pop-up that opens or closes moves the focus before it is done, and none can be shown meanwhile.
+        return
+      }
       const { bottom, left, top } = target.getBoundingClientRect()
       const { height, width } = box.getBoundingClientRect()
       box.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`
       box.style.top = `${bottom + height + 8 > innerHeight ? top - height - 8 : bottom + 8}px`
     }
+    let [isByKeys, isByTouch] = [false, false]
+    const onFocus = ({ target }: Event) => {
+      hide()
+      if (!isByKeys || !(target instanceof Element) || !target.matches(":focus-visible")) return
+      show(target, [...new Set([...titlesOf(target), ...cutTexts(rowOf(target))])])
+    }
+    // The click of a touch comes after the focus has left what had it.
+    const onClick = ({ target }: Event) => {
+      hide()
+      if (!isByTouch || !(target instanceof Element) || target.closest(pressed) !== null) return
+      const titled = target.closest<HTMLElement>("[title]")
+      show(target, titled === null ? isCut(target) ? [textOf(target)] : [] : [titled.title])
+    }
     const { signal } = listening
     document.addEventListener("pointerover", onPointer, { signal })
-    document.addEventListener("focusin", show, { signal })
+    document.addEventListener("focusin", onFocus, { signal })
+    document.addEventListener("click", onClick, { signal })
     document.addEventListener("focusout", hide, { signal })
     document.addEventListener("scroll", hide, { capture: true, signal })
-    document.addEventListener("keydown", ({ key }) => key === "Escape" && hide(), { signal })
+    const onKey = ({ key }: KeyboardEvent) => {
+      isByKeys = true
+      if (key === "Escape") hide()
+    }
+    document.addEventListener("keydown", onKey, { capture: true, signal })
+    const onPress = ({ pointerType }: PointerEvent) => {
+      isByKeys = false
+      isByTouch = pointerType === "touch"
+    }
+    document.addEventListener("pointerdown", onPress, { capture: true, signal })
     return () => {
       listening.abort()
       box.remove()

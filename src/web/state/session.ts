@@ -14,11 +14,28 @@ export interface Session {
   readonly inMemory: boolean
   /** The admin key was generated and changes with every start of the gateway. */
   readonly generatedKey: boolean
+  /** The token that signed in, and until when, in Unix milliseconds; `undefined` for the admin key, and where the gateway does not say. */
+  readonly name: string | undefined
+  readonly until: number | undefined
   /** The gateway ended the session: who signs in again goes on where it ended. */
   readonly ended: boolean
 }
 
-const out: Session = { state: "out", inMemory: false, generatedKey: false, ended: false }
+const out: Session = {
+  state: "out",
+  inMemory: false,
+  generatedKey: false,
+  name: undefined,
+  until: undefined,
+  ended: false
+}
+
+/** What the gateway says of a session. */
+const said = (body: Readonly<Record<string, unknown>>) => ({
+  generatedKey: body["default_password_warning"] === true,
+  name: string(body["name"]) || undefined,
+  until: typeof body["expires_at"] === "number" ? body["expires_at"] * 1_000 : undefined
+})
 
 export const sessionAtom = Atom.keepAlive(Atom.make<Session>({ ...out, state: "unknown" }))
 
@@ -49,7 +66,7 @@ export const restoreSession = async (): Promise<void> => {
   registry.set(
     sessionAtom,
     active?.body["active"] === true
-      ? { ...out, state: "in", generatedKey: active.body["default_password_warning"] === true }
+      ? { ...out, state: "in", ...said(active.body) }
       : out
   )
 }
@@ -64,8 +81,7 @@ export const signIn = async (key: string): Promise<string | undefined> => {
     registry.set(sessionAtom, { ...out, state: "in", inMemory })
     if (!inMemory) {
       const { body: session } = await json("GET", "/admin/session")
-      const generatedKey = session["default_password_warning"] === true
-      registry.update(sessionAtom, (now) => ({ ...now, generatedKey }))
+      registry.update(sessionAtom, (now) => ({ ...now, ...said(session) }))
     }
     return undefined
   } catch {

@@ -169,7 +169,8 @@ export const later = {
     position: (from: number, to: number, total: number | undefined) =>
       `${separated(from)}–${separated(to)}${total === undefined ? "" : ` of ${separated(Math.max(to, total))}`}`,
     kept: (n: number, limit: number) => `${count(n, "request", "requests")} kept, at most ${separated(limit)}`,
-    empty: "No requests yet. The requests of your clients appear here as they arrive.",
+    empty:
+      "No requests yet. Each request of your clients appears here as it arrives, with what went over both wires: what was asked, tried and answered, how long it took and what it cost.",
     noneFit: "No request matches. Remove a filter to see more.",
     searchOn: "Nothing found among the newest requests. Select Older to keep searching.",
     nodesMissing: (nodes: string) => `Requests of these nodes are missing: ${nodes}.`,
@@ -328,6 +329,15 @@ export const later = {
     finish: (reason: string) => `ended: ${reason}`,
     bodiesGone: "The bodies are no longer kept: newer requests needed the space."
   },
+  exports: {
+    jsonl: "Download JSONL",
+    csv: "Download CSV",
+    running: "Reading what is saved",
+    rows: (n: number) => count(n, "row", "rows"),
+    stop: "Stop",
+    done: (n: number, file: string) => `${count(n, "row", "rows")} saved as ${file}.`,
+    cut: (n: number, file: string) => `The first ${separated(n)} rows saved as ${file}: narrow the list for the others.`
+  },
   compare: {
     title: "Compare two requests",
     choose: "Compare with…",
@@ -437,10 +447,24 @@ export const later = {
   },
   sessions: {
     lead:
-      "A session is one run of an agent, as its client names it. The agents that it started stand below it. A session leads to its requests.",
+      "A session is one run of an agent, as its client names it. The agents that it started stand below it. A session leads to its turns.",
     search: "Search sessions, apps and keys",
-    hours: "Hours",
+    hours: "When",
+    models: "Models",
     time: "Time in all",
+    title: (name: string) => `Session ${name}`,
+    back: "All sessions",
+    start: "Start",
+    end: "End",
+    after: (length: string) => `after ${length}`,
+    failedOf: (n: string) => `${n} of them failed`,
+    agents: "Agents",
+    main: "main loop",
+    turns: "Turns",
+    tools: "Tools",
+    calls: (n: number) => count(n, "call", "calls"),
+    moreTurns: "More turns",
+    noTurns: "The requests of this session are no longer kept. What they took in all is above.",
     empty: "No client has named a session in this time.",
     noneFound: "No session matches.",
     total: (n: number) => count(n, "session", "sessions"),
@@ -483,6 +507,7 @@ export const later = {
       ...percentiles
     },
     percentiles,
+    speed: "Tokens/s",
     timesNotKept: "not kept then",
     legend: "Parts of the chart",
     itsRequests: "Its requests",
@@ -496,6 +521,37 @@ export const later = {
     missReasonsHint: "Of the requests that are kept.",
     reason: "Reason",
     others: "Others",
+    more: (n: number) => `${separated(n)} more`,
+    less: "Less",
+    during: {
+      day: "in 24 hours",
+      week: "in 7 days",
+      month: "in 30 days",
+      quarter: "in 90 days",
+      year: "in a year",
+      custom: "in this time"
+    },
+    before: {
+      day: "the 24 hours before",
+      week: "the 7 days before",
+      month: "the 30 days before",
+      quarter: "the 90 days before",
+      year: "the year before",
+      custom: "the time before"
+    },
+    amounts: {
+      requests: (n: string) => `${n} requests`,
+      failed: (n: string) => `${n} failed requests`,
+      tokens: (n: string) => `${n} tokens`,
+      cache: (n: string) => `${n} tokens of prompts`
+    },
+    change: (share: string, sign: number, before: string) =>
+      sign === 0 ? `as much as in ${before}` : `${share} % ${sign > 0 ? "more" : "less"} than in ${before}`,
+    sentence: (during: string, change: string | undefined) =>
+      `${[during, ...change === undefined ? [] : [change]].join(", ")}.`,
+    timesMore: (times: string, before: string) => `${times} times as much as in ${before}`,
+    topShare: (share: string, name: string) => `${share} of it is ${name}.`,
+    cachedShare: (share: string) => `${share} of the tokens of prompts came from caches.`,
     notReached: "not reached",
     specialKeys: (key: string): string | undefined => specialKeys[key],
     asOf: (time: string) => `As of ${time}`,
@@ -542,7 +598,18 @@ export const later = {
     noAnswer: "No answer",
     waiting: "Waiting",
     dropped: "Dropped",
-    empty: "There are no webhooks.",
+    empty:
+      "There are no webhooks. Add one, and your own program hears when a budget is used up, an account is refused or an upstream fails.",
+    deliveries: "Deliveries",
+    deliveriesOf: (name: string) => `Deliveries to ${name}`,
+    deliveriesHint:
+      "The last 100 of this node, in memory. Sent again, an event keeps its id, so that its receiver knows it.",
+    noDeliveries: "Nothing has been sent since the start of this node.",
+    when: "When",
+    event: "Event",
+    outcome: "Outcome",
+    took: "Took",
+    sendAgain: "Send again",
     incomplete: "Name, URL and secret are required.",
     exists: (name: string) => `The webhook ${name} already exists.`,
     changedMeanwhile: "The webhook was changed meanwhile. Open it again.",

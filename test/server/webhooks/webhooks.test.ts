@@ -277,6 +277,11 @@ describe("webhooks", () => {
       status: 302,
       error: "the receiver redirects, which is not followed"
     })
+    const recent = (await call("GET", "/admin/webhooks/deliveries?name=ops")).json["deliveries"] as ReadonlyArray<
+      RawConfig
+    >
+    assert.lengthOf(recent, 6)
+    assert.strictEqual(new Set(recent.map(({ id }) => id)).size, 1)
     // A redirect is not followed.
     assert.isTrue(receiver.received.every(({ path }) => path === "/hook"))
     const distinct = (of: (delivery: Received) => unknown) => new Set(receiver.received.map(of)).size
@@ -368,6 +373,27 @@ describe("webhooks", () => {
     const { json: failed } = await call("POST", "/admin/webhooks/test", { body: { name: "ops" } })
     assert.deepInclude(failed, { success: false, status: 500, error: "the receiver answers with HTTP 500" })
     assert.strictEqual((await call("POST", "/admin/webhooks/test", { body: { name: "none" } })).status, 404)
+    // An event that was sent is sent again with its id and body, and the last hundred deliveries are kept.
+    const recent = async () => {
+      const { json } = await call("GET", "/admin/webhooks/deliveries?name=ops")
+      return json["deliveries"] as ReadonlyArray<RawConfig>
+    }
+    assert.deepStrictEqual((await recent()).map(({ id, status }) => [id, status]), [
+      [failed["id"], 500],
+      [tested["id"], 204]
+    ])
+    const again = (id: unknown, name = "ops") => call("POST", "/admin/webhooks/resend", { body: { name, id } })
+    receiver.answer = (response) => void response.writeHead(202).end()
+    assert.deepInclude((await again(failed["id"])).json, { success: true, id: failed["id"], status: 202, error: null })
+    const [, second, third] = receiver.received
+    assert.deepStrictEqual([third!.text, third!.headers["webhook-id"]], [second!.text, second!.headers["webhook-id"]])
+    for (let i = 0; i < 100; i++) await again(failed["id"])
+    assert.lengthOf(await recent(), 100)
+    const refused = await again(tested["id"])
+    assert.strictEqual(refused.status, 404)
+    assert.include(refused.detail, "No delivery of this event is kept")
+    assert.strictEqual((await again(failed["id"], "none")).status, 404)
+    assert.strictEqual((await call("GET", "/admin/webhooks/deliveries?name=none")).status, 404)
     const history = await call("GET", "/admin/changes")
     assert.include(history.text, "the webhooks were changed")
     assert.include(history.text, "webhooks[ops].events")

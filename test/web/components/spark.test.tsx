@@ -30,11 +30,12 @@ describe("the small bars of a day", () => {
 
   it("an hour without a row has none", () => {
     const end = Date.UTC(2026, 10, 27, 19)
-    const row = (hour: string, requests: number, failed: number) => ({ hour, requests, failed }) as UsageRow
-    const hours = hoursOf([row("2026-11-27T18:00:00Z", 7, 2), row("2026-11-26T19:00:00Z", 3, 0)], end)
+    const row = (hour: string, requests: number, failed: number, duration_p95_ms: number | null) =>
+      ({ hour, requests, failed, duration_p95_ms }) as UsageRow
+    const hours = hoursOf([row("2026-11-27T18:00:00Z", 7, 2, 900), row("2026-11-26T19:00:00Z", 3, 0, null)], end)
     assert.strictEqual(hours.length, 24)
-    assert.deepStrictEqual(hours[0], { at: end - 24 * 3_600_000, all: 3, failed: 0 })
-    assert.deepStrictEqual(hours[23], { at: end - 3_600_000, all: 7, failed: 2 })
-    assert.deepStrictEqual(hours[12], { at: end - 12 * 3_600_000, all: 0, failed: 0 })
+    assert.deepStrictEqual(hours[0], { at: end - 24 * 3_600_000, all: 3, failed: 0, p95: null })
+    assert.deepStrictEqual(hours[23], { at: end - 3_600_000, all: 7, failed: 2, p95: 900 })
+    assert.deepStrictEqual(hours[12], { at: end - 12 * 3_600_000, all: 0, failed: 0, p95: null })
   })
 })

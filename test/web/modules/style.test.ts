@@ -95,13 +95,14 @@ describe("the console's style", () => {
     assert.deepStrictEqual(own(/^animation$/, /var\(--motion\)|^waits /), [])
   })
 
-  it("edges of controls have a contrast of 3 on every ground, and series of a chart one of 3.8", () => {
+  it("edges of controls have a contrast of 3 on every ground, series of a chart one of 3.8, and bars one of 3", () => {
     const grounds = ["surface", ...[...colours.keys()].filter((name) => name.endsWith("ground"))]
     assert.isAtLeast(grounds.length, 6)
     assert.deepStrictEqual(faint(["edge", "bad", "accent"], [...grounds, "sunken", "hover"], 3), [])
     const series = [...colours.keys()].filter((name) => name.startsWith("part-"))
     assert.lengthOf(series, 8)
     assert.deepStrictEqual(faint(series, ["surface"], 3.8), [])
+    assert.deepStrictEqual(faint(["fill"], ["surface"], 3), [])
   })
 
   it("series of a chart differ for every eye: neighbours by 15, and any two by 10", () => {

@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { viewMeasures } from "../../../src/admin/usage/rows.ts"
 import { zero } from "../../../src/usage/UsageEntry.ts"
+import { sumBefore, timeBefore, valuesBefore } from "../../../src/web/pages/usage/before.ts"
 import { cacheStackOf, linesOf, stackOf, topsOf, type UsageRow } from "../../../src/web/pages/usage/rows.ts"
 import { treeOf } from "../../../src/web/pages/usage/tree.ts"
 
@@ -132,5 +133,34 @@ describe("treeOf, the agents of a session", () => {
       const rows = pairs.map(([own, parent]) => agent(own, parent))
       assert.sameMembers(treeOf(rows).map(({ row }) => row), rows)
     }))
+  })
+})
+
+describe("the time before the shown one", () => {
+  const [from, to] = [hours.from, hours.to].map((time) => Date.parse(time)) as [number, number]
+  const before = timeBefore({ from, to })
+  const iso = (time: number) => new Date(time).toISOString()
+  const reply = {
+    from: iso(before.from),
+    to: iso(before.to),
+    rows: [0, 2, 5].map((hour) => row({ hour: iso(before.from + hour * 3_600_000) }, 10 + hour)),
+    truncated: false
+  }
+
+  it("is as long, ends where the shown one begins, and has its values in the places of the bars", () => {
+    assert.deepStrictEqual(before, { from: Date.parse("2026-11-21T15:00:00Z"), to: from })
+    assert.deepStrictEqual(valuesBefore(reply, "hour", "requests", 6, (time) => time), [10, 0, 12, 0, 0, 15])
+    // Days of a zone may be one more or less: the last ones stand below one another.
+    assert.deepStrictEqual(valuesBefore(reply, "hour", "requests", 7, (time) => time), [null, 10, 0, 12, 0, 0, 15])
+    assert.isUndefined(valuesBefore({ ...reply, rows: [] }, "hour", "requests", 6, (time) => time))
+  })
+
+  it("counts as far as the shown one is over", () => {
+    const sum = (now: number) => sumBefore(reply, "hour", "requests", { from, to }, now, (time) => time)
+    assert.strictEqual(sum(to + 1), 37)
+    // Half of the last hour is over.
+    assert.strictEqual(sum(to - 1_800_000), 29.5)
+    assert.strictEqual(sum(from + 3_600_000), 10)
+    assert.strictEqual(sum(from), 0)
   })
 })

@@ -47,6 +47,9 @@ const difference = async (page: Page, before: Buffer, after: Buffer): Promise<nu
 /** The share of pixels that may differ: less than a changed word on the smallest picture. */
 const tolerated = 0.0005
 
+/** A picture is of the whole page, but for what is further down than this. */
+const tallest = 2_400
+
 /** How often a picture is taken until the page has drawn everything. */
 const mostPictures = 30
 
@@ -81,12 +84,18 @@ const closest = async (
 }
 
 /**
- * Compares the window, or a part of it, with the committed picture of that name. Resolves to what is wrong, one line each.
+ * Compares the window, a part of it or the whole page with the committed picture of that name. Resolves to what is wrong, one line each.
  * With `UPDATE_PICTURES=1` writes the picture in place of comparing it.
  */
-export const compare = async (page: Page, name: string, part?: Locator): Promise<Array<string>> => {
+export const compare = async (page: Page, name: string, part?: Locator | "page"): Promise<Array<string>> => {
   const options = { animations: "disabled", caret: "hide" } as const
-  const take: Take = () => part === undefined ? page.screenshot(options) : part.screenshot(options)
+  const takePage: Take = async () => {
+    const height = await page.evaluate<number>("document.documentElement.scrollHeight")
+    const clip = { x: 0, y: 0, width: page.viewportSize()!.width, height: Math.min(height, tallest) }
+    return page.screenshot({ ...options, fullPage: true, clip })
+  }
+  const take: Take = () =>
+    part === "page" ? takePage() : part === undefined ? page.screenshot(options) : part.screenshot(options)
   const file = `${name}.png`
   const committed = path.join(import.meta.dirname, file)
   if (updates || !existsSync(committed)) {

@@ -57,7 +57,7 @@ export const testPages = (pages: ReadonlyArray<readonly [name: string, route: Ro
         await page().setViewportSize({ width, height: 900 })
         await goTo(route)
         await page().mouse.move(0, 0)
-        wrong.push(...await compare(page(), `${name}-${theme}-${width}`))
+        wrong.push(...await compare(page(), `${name}-${theme}-${width}`, "page"))
       }
       assert.deepStrictEqual(wrong, [])
     })

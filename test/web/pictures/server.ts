@@ -60,10 +60,15 @@ const send = (response: ServerResponse, type: string, body: string | Buffer, cac
   response.end(body)
 }
 
+/** The gateway behind the server. */
+export type Behind = Pick<World, "url" | "shown">
+
 /** Asks the gateway. */
-const ask = async (world: World, request: IncomingMessage, path: string): Promise<Response> => {
+const ask = async (world: Behind, request: IncomingMessage, path: string): Promise<Response> => {
   const { method = "GET" } = request
-  const headers = { authorization: `Bearer ${adminKey}` }
+  // Callers have keys of their own.
+  const authorization = path.startsWith("/v1/") ? request.headers.authorization ?? "" : `Bearer ${adminKey}`
+  const headers = { authorization }
   return method === "GET" ? fetch(world.url + path, { headers }) : fetch(world.url + path, {
     method,
     headers: { ...headers, "content-type": "application/json" },
@@ -79,21 +84,21 @@ export type Changed = (reply: Json, query: URLSearchParams) => object
 export type Json = any
 
 /**
- * In place of a reply: it never arrives, the connection breaks, or the stream of events ends and none follows. In place of events: the
- * pool that they report.
+ * In place of a reply: it never arrives, the connection breaks, the stream of events ends and none follows, or another text in a stream.
+ * In place of events: the pool that they report.
  */
-export type OwnReply = object | Changed | "held" | "broken" | "ends"
+export type OwnReply = object | Changed | "held" | "broken" | "ends" | (string & {})
 
 export interface FixedServer {
   readonly url: string
-  /** Replies by their path in place of those of the gateway, until the next call. */
-  readonly answer: (replies: Readonly<Record<string, OwnReply>>) => void
+  /** Replies by their path in place of those of the gateway, and the gateway behind them, until the next call. */
+  readonly answer: (replies: Readonly<Record<string, OwnReply>>, behind?: Behind) => void
   readonly stop: () => void
 }
 
 /** Passes the events of the gateway on, the pool as a state has it. */
 const passEvents = async (
-  world: World,
+  world: Behind,
   response: ServerResponse,
   reply: OwnReply | undefined
 ): Promise<void> => {
@@ -123,6 +128,7 @@ const nothing = new URLSearchParams()
 export const startFixed = async (world: World): Promise<FixedServer> => {
   const streams = new Set<ServerResponse>()
   let own: Readonly<Record<string, OwnReply>> = {}
+  let behind: Behind = world
   const server: Server = createServer((request, response) => {
     // A page that hears nothing shows that its figures are old. Every page asks for something.
     for (const stream of streams) stream.write(": heartbeat\n\n")
@@ -130,7 +136,7 @@ export const startFixed = async (world: World): Promise<FixedServer> => {
     const font = fonts[pathname]
     if (font !== undefined) return send(response, types[".woff2"]!, font, kept)
     const isRead = request.method === "GET"
-    const reply = isRead ? own[pathname] : undefined
+    const reply = isRead || pathname.startsWith("/v1/") ? own[pathname] : undefined
     if (reply === "held") return undefined
     if (reply === "broken") return void response.destroy()
     if (pathname === "/admin/events") {
@@ -140,7 +146,7 @@ export const startFixed = async (world: World): Promise<FixedServer> => {
         response.on("close", () => streams.delete(response))
       }
       response.writeHead(200, { "content-type": "text/event-stream" })
-      return void passEvents(world, response, reply).catch(() => response.destroy())
+      return void passEvents(behind, response, reply).catch(() => response.destroy())
     }
     if (pathname.startsWith("/console/")) {
       const file = pathname === "/console/" ? "index.html" : pathname.slice("/console/".length)
@@ -149,14 +155,15 @@ export const startFixed = async (world: World): Promise<FixedServer> => {
       const body = file.endsWith(".css") ? Buffer.concat([bytes, Buffer.from(fixedFonts)]) : bytes
       return send(response, type, body, file.startsWith("assets/") ? kept : undefined)
     }
+    if (typeof reply === "string") return send(response, "text/event-stream", reply)
     const fixed = typeof reply === "object" ? reply : isRead && pathname === "/admin/session" ? session : undefined
     if (fixed !== undefined) return send(response, "application/json", JSON.stringify(fixed))
-    ask(world, request, pathname + search).then(
+    ask(behind, request, pathname + search).then(
       async (real) => {
         const body = await real.text()
         const changed = typeof reply === "function" ? JSON.stringify(reply(JSON.parse(body), searchParams)) : body
         response.writeHead(real.status, { "content-type": real.headers.get("content-type") ?? "text/plain" })
-        response.end(world.shown(changed))
+        response.end(behind.shown(changed))
       },
       (reason: unknown) => {
         response.writeHead(502)
@@ -170,8 +177,9 @@ export const startFixed = async (world: World): Promise<FixedServer> => {
   })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    answer: (replies) => {
+    answer: (replies, gateway = world) => {
       own = replies
+      behind = gateway
     },
     stop: () => {
       server.closeAllConnections()

@@ -8,7 +8,7 @@ import { launch, settled } from "../support.ts"
 import { openTelling } from "../waits.ts"
 import { type FixedServer, startFixed } from "./server.ts"
 import type { State } from "./states.ts"
-import { now, shownHost, startWorld, type World } from "./world.ts"
+import { now, shownHost, startFresh, startWorld, type World } from "./world.ts"
 
 /** Without the browser that took the committed pictures, they are not compared. */
 export const pinned = await pictureBrowser()
@@ -35,6 +35,7 @@ const routeOf = (world: World, route: Route): string => typeof route === "string
 export const useStage = (): Stage => {
   let browser: Browser
   let world: World
+  let freshWorld: ReturnType<typeof startFresh> | undefined
   let fixed: FixedServer
   let context: BrowserContext
   let page: Page
@@ -50,6 +51,7 @@ export const useStage = (): Stage => {
       locale: "en-GB",
       timezoneId: "Europe/Berlin",
       deviceScaleFactor: 1,
+      permissions: ["clipboard-read", "clipboard-write"],
       // Pages are of the same address in each run, whatever port the server has.
       proxy: { server: fixed.url, bypass: "<-loopback>" }
     })
@@ -62,7 +64,7 @@ export const useStage = (): Stage => {
     await context.close()
     await browser.close()
     fixed.stop()
-    await world.stop()
+    await Promise.all([world.stop(), freshWorld?.then(({ stop }) => stop())])
   })
 
   const inLanguage = async (language: "en" | "zh"): Promise<void> => {
@@ -76,8 +78,8 @@ export const useStage = (): Stage => {
     await page.evaluate("document.fonts.ready")
   }
 
-  const show = async ({ language = "en", open, replies = {}, route: of }: State): Promise<void> => {
-    fixed.answer(replies)
+  const show = async ({ fresh = false, language = "en", open, replies = {}, route: of }: State): Promise<void> => {
+    fixed.answer(replies, fresh ? await (freshWorld ??= startFresh()) : world)
     await inLanguage(language)
     await page.goto("about:blank")
     await page.goto(`${origin}/console/#/${routeOf(world, of)}`)

@@ -11,6 +11,8 @@ export interface State {
   readonly route: Route
   /** English without it. */
   readonly language?: "en" | "zh"
+  /** Of a gateway that has just been started for the first time. */
+  readonly fresh?: boolean
   /** Replies of this state by their path, in place of those of the server. */
   readonly replies?: Readonly<Record<string, OwnReply>>
   /** Leads to the state from the page. */
@@ -52,7 +54,8 @@ const text = (of: string) => (page: Page) => page.getByText(of).first().waitFor(
 /** Rows stand in for what loads. */
 const skeleton = (page: Page) => page.locator(".skeleton > [aria-hidden]").first().waitFor()
 
-const anAccount = `hosted/${addresses[0]!}`
+/** One of the first page, which begins with those that need attention. */
+const anAccount = `hosted/${addresses[57]!}`
 const aKey = keys[0]!
 const nothing = new URLSearchParams()
 
@@ -145,7 +148,17 @@ export const longReplies: Readonly<Record<string, OwnReply>> = {
 
 export const editLongKey = act("Edit", longName)
 
-const openMenu = press(`Actions hosted/${addresses[4]!}`)
+const openMenu = press(`Actions ${anAccount}`)
+
+/** A reply in a stream. */
+const said = (content: string): OwnReply =>
+  `${
+    [
+      { choices: [{ index: 0, delta: { role: "assistant", content } }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
+    ].map((chunk) => `data: ${JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", ...chunk })}\n\n`)
+      .join("")
+  }data: [DONE]\n\n`
 
 export const states: ReadonlyArray<State> = [
   // Keys
@@ -257,7 +270,7 @@ export const states: ReadonlyArray<State> = [
   {
     name: "webhook-delete",
     route: "webhooks",
-    open: press("Delete ops"),
+    open: act("Delete", "ops"),
     ...question
   },
   { name: "token-new", route: "settings", open: press("New token"), ...dialog },
@@ -331,5 +344,44 @@ export const states: ReadonlyArray<State> = [
     route: "requests",
     open: inTurn((page) => page.keyboard.press("?"), (page) => page.getByRole("dialog").waitFor()),
     ...dialog
-  }
+  },
+  // Before and beside the pages
+  {
+    name: "sign-in",
+    route: "overview",
+    replies: { "/admin/session": { active: false } },
+    open: (page) => page.getByRole("heading", { level: 1, name: "Sign in" }).waitFor(),
+    narrow: true
+  },
+  {
+    name: "first-run",
+    route: "overview",
+    fresh: true,
+    open: (page) => page.locator(".access").first().waitFor(),
+    narrow: true
+  },
+  { name: "toast", route: "about", open: inTurn(press("Copy all of it"), text("This installation was copied.")) },
+  { name: "preferences", route: "about", open: (page) => page.locator(".person > button").click() },
+  {
+    name: "playground-answered",
+    route: "playground",
+    replies: { "/v1/chat/completions": said("The capital of Norway is Oslo, at the northern end of the Oslofjord.") },
+    open: inTurn(
+      // What is measured differs on each run.
+      (page) => page.evaluate("performance.now = () => 1_000"),
+      (page) => page.getByRole("textbox", { name: "Message", exact: true }).fill("What is the capital of Norway?"),
+      press("Send"),
+      text("northern end of the Oslofjord")
+    ),
+    narrow: true
+  },
+  ...["cache", "cost", "first_event_p95_ms"].map((measure) => ({
+    name: `usage-${measure.replace(/_.*/, "")}`,
+    route: `usage?measure=${measure}`
+  })),
+  ...["overview", "requests", "usage", "keys", "accounts", "settings"].map((route) => ({
+    name: `${route}-zh`,
+    route,
+    language: "zh" as const
+  }))
 ]

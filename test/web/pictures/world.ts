@@ -195,28 +195,34 @@ const fixChance = (): () => void => {
   }
 }
 
+/** Moves the clock to a time, which must not be over. */
+const moveTo = (clock: MovedClock, at: number): void => {
+  const left = at - clock.currentTimeMillisUnsafe()
+  if (left < 0) throw new Error(`The plan of the pictures is ${-left} ms too long`)
+  clock.move(left)
+}
+
 /** The plan of a month: a few requests a day, more on the last day, and most in the last hour. */
 const playMonth = async (
   clock: MovedClock,
   play: (plan: ReadonlyArray<Planned>) => Promise<ReadonlyArray<Done>>
 ): Promise<void> => {
   const of = { keys: callers, models }
-  const until = (at: number) => clock.move(Math.max(0, at - clock.currentTimeMillisUnsafe()))
   const agents = (count: number, every: number) =>
     Object.fromEntries(
       Array.from({ length: Math.floor(count / every) }, (_, index) => [index * every, { headers: agentOf(index % 9) }])
     )
   await play(planOf({ ...of, count: 60, seed: 11, pause: 14 * hour }))
-  until(now - day)
+  moveTo(clock, now - day)
   await play(planOf({ ...of, count: 110, seed: 12, pause: 16 * minute, changes: agents(110, 3) }))
-  until(now - hour)
+  moveTo(clock, now - hour)
   await play(planOf({
     ...of,
-    count: 138,
+    count: 130,
     seed: 13,
     pause: 30 * second,
     changes: {
-      ...agents(138, 5),
+      ...agents(130, 5),
       ...Object.fromEntries(
         [41, 47, 58].map((at) => [at, { model: "claude-sonnet-4-5", end: "streamed", refusals: [401] }])
       ),
@@ -291,9 +297,9 @@ export const startWorld = async (): Promise<World> => {
     admin(url, name, { method, body: JSON.stringify(body) })
   await change("PUT", "/admin/settings", { runtime: { account_max_queue: 120, sticky: true } })
   await change("PATCH", `/admin/keys/${keys[0]!.id}`, { max_inflight: 25 })
-  clock.move(now - 3 * second - clock.currentTimeMillisUnsafe())
+  moveTo(clock, now - 3 * second)
   const leave = await traffic.run({ ...base[2]!, ...shown.running })
-  clock.move(now - clock.currentTimeMillisUnsafe())
+  moveTo(clock, now)
   const { items } = await admin(url, "/admin/requests?limit=10") as {
     readonly items: ReadonlyArray<{ readonly id: string; readonly request_id: string; readonly outcome: string }>
   }
@@ -319,4 +325,13 @@ export const startWorld = async (): Promise<World> => {
       rmSync(folder, { recursive: true })
     }
   }
+}
+
+/** Starts a gateway whose first request is still to come. */
+export const startFresh = async (): Promise<Pick<World, "url" | "shown" | "stop">> => {
+  const clock = makeMovedClock({ still: true, wall: now })
+  const { stop, url } = await startGateway({ keys: [keys[0]!.key] }, { clock })
+  const shown = (text: string) =>
+    text.replaceAll(new URL(url).host, shownHost).replaceAll(`"node":"${hostname()}"`, `"node":"gateway-1"`)
+  return { url, shown, stop }
 }

@@ -6,11 +6,13 @@ import { Card } from "../../parts/Card.tsx"
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Facts } from "../../parts/Facts.tsx"
+import { useWork } from "../../parts/Form.tsx"
 import { exactTime, number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
-import { Ago } from "../../parts/Time.tsx"
-import { act } from "../../state/actions.ts"
+import { RowMenu } from "../../parts/Menu.tsx"
+import { Ago, When } from "../../parts/Time.tsx"
+import { act, report } from "../../state/actions.ts"
 import type { AccountItem } from "../../state/client.ts"
 import { useReread } from "../../state/live.ts"
 import { accountName, defaultUpstream } from "../../state/names.ts"
@@ -22,7 +24,7 @@ import { useUpstreamsWithOrganizations } from "../../state/upstreams.ts"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
 import { Gone, Last } from "../nouns/Gone.tsx"
 import { State, useNewest } from "./AccountRow.tsx"
-import { changedBy, MarkDialog, SessionsDialog } from "./dialogs.tsx"
+import { changedBy, MarkDialog, SecretDialog, secretOf, SessionsDialog } from "./dialogs.tsx"
 import { progressAtom, runTests } from "./tests.ts"
 
 const change = (
@@ -41,6 +43,28 @@ const change = (
     subjects: changedBy
   })
 
+/** Where the tokens of an account come from, until when one serves, and how the last renewal went. */
+const credentialFacts = (
+  credential: AccountItem["credential"],
+  t: ReturnType<typeof useTexts>["accounts"]
+): Parameters<typeof Facts>[0]["facts"] => {
+  if (credential === undefined) return []
+  const { expires_at, failure, identity, kind, renewed_at } = credential
+  return [
+    [t.credential, `${kind} · ${identity}`],
+    [t.tokenEnds, expires_at === null ? undefined : <When key="ends" at={expires_at} />],
+    [t.renewed, renewed_at === null ? t.never : <Ago key="renewed" at={renewed_at} />],
+    [
+      t.renewalFailed,
+      failure === null ? undefined : (
+        <span key="failed" class="badge bad">
+          <Ago at={failure.at} /> · {failure.message}
+        </span>
+      )
+    ]
+  ]
+}
+
 const Account = ({ isGone, item: listed, listedAt }: {
   readonly isGone: boolean
   readonly item: AccountItem
@@ -49,31 +73,53 @@ const Account = ({ isGone, item: listed, listedAt }: {
 }) => {
   const { accounts: t, common, inspector } = useTexts()
   const { at, item } = useNewest(listed, listedAt)
-  const [open, setOpen] = useState<"delete" | "note" | "organization" | "sessions">()
+  const [open, setOpen] = useState<"delete" | "note" | "organization" | "secret" | "sessions">()
   const isTesting = useAtom(progressAtom) !== undefined
+  const [isRenewing, renew] = useWork(async () => {
+    const reply = await act((client) => client["admin-accounts"].renew({ params: { identifier: name } }), {
+      subjects: changedBy
+    })
+    if (reply !== undefined) report(reply.success ? t.renewedNow(name) : `${name}: ${reply.message}`, !reply.success)
+  })
   const hasOrganization = useUpstreamsWithOrganizations().has(item.upstream ?? defaultUpstream)
   const { disabled, hash, identifier, in_use, last_error, last_test, last_used_at, note, organization, slots } = item
   const upstream = item.upstream ?? defaultUpstream
+  const secret = secretOf(item)
   const name = accountName(item)
   const close = () => setOpen(undefined)
   const page = () => (
     <>
       <Heading name={identifier}>
-        <a class="button" href={linkTo("accounts")}>{t.allAccounts}</a>
         <button type="button" disabled={isTesting} onClick={() => void runTests([name])}>{t.test}</button>
-        <button type="button" onClick={() => setOpen("note")}>{t.note}</button>
-        {hasOrganization && <button type="button" onClick={() => setOpen("organization")}>{t.organization}</button>}
-        <button type="button" onClick={() => void change(disabled ? "enable" : "disable", name, t)}>
-          {disabled ? t.enable : t.disable}
-        </button>
-        <button type="button" class="danger" onClick={() => setOpen("sessions")}>{t.clear}</button>
-        <button type="button" class="danger" onClick={() => setOpen("delete")}>{t.deleteOne}</button>
+        {item.credential !== undefined && <button type="button" disabled={isRenewing} onClick={renew}>{t.renew}
+        </button>}
+        {secret !== undefined && (
+          <button type="button" onClick={() => setOpen("secret")}>
+            {secret === "password" ? t.setPassword : t.setToken}
+          </button>
+        )}
+        <RowMenu
+          of={name}
+          items={[
+            {
+              id: "toggle",
+              text: disabled ? t.enable : t.disable,
+              onClick: () => void change(disabled ? "enable" : "disable", name, t)
+            },
+            { id: "note", text: t.note, onClick: () => setOpen("note") },
+            ...hasOrganization
+              ? [{ id: "organization", text: t.organization, onClick: () => setOpen("organization") }]
+              : [],
+            { id: "sessions", text: t.clear, danger: true, apart: true, onClick: () => setOpen("sessions") },
+            { id: "delete", text: t.deleteOne, danger: true, onClick: () => setOpen("delete") }
+          ]}
+        />
       </Heading>
       <div class="halves">
         <Card>
           <Facts
             facts={[
-              [t.state, <State key="state" item={item} at={at} />],
+              [t.state, <State key="state" item={item} at={at} isWhole />],
               [t.upstream, <a key="upstream" href={linkTo("upstreams", upstream)}>{upstream}</a>],
               [t.slots, common.of(number(in_use), number(slots))],
               [t.lastUsed, last_used_at === null ? t.never : <Ago key="used" at={last_used_at} />],
@@ -95,6 +141,7 @@ const Account = ({ isGone, item: listed, listedAt }: {
                   </span>
                 )
               ],
+              ...credentialFacts(item.credential, t),
               [t.note, note === "" ? undefined : note],
               [t.organization, organization]
             ]}
@@ -123,6 +170,7 @@ const Account = ({ isGone, item: listed, listedAt }: {
     <>
       {isGone ? <Gone page="accounts" /> : page()}
       {(open === "note" || open === "organization") && <MarkDialog item={item} mark={open} onClose={close} />}
+      {open === "secret" && secret !== undefined && <SecretDialog item={item} secret={secret} onClose={close} />}
       {open === "sessions" && <SessionsDialog item={item} onClose={close} />}
       {open === "delete" && (
         <DeleteDialog name={name} onClose={close} onDelete={() => change("delete", name, t)}>

@@ -1,23 +1,24 @@
 /**
- * A row of the accounts: state, work of the last hour, last failure, and what can be done with the account.
+ * A row of the accounts: state and last failure, work of the last hour, and what can be done with the account.
  */
 import type { ComponentChildren } from "preact"
 import { accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts/Badge.tsx"
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
-import { compact, exactTime, number, percent } from "../../parts/format.ts"
+import { compact, exactTime, number, percent, shortWhen } from "../../parts/format.ts"
 import { Icon } from "../../parts/Icon.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Breaking } from "../../parts/Name.tsx"
 import { Row } from "../../parts/Table.tsx"
-import { Ago } from "../../parts/Time.tsx"
+import { Ago, Since } from "../../parts/Time.tsx"
 import type { AccountItem } from "../../state/client.ts"
 import { receivedAtom } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
 import { useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
+import { secretOf } from "./dialogs.tsx"
 
-export type Action = "toggle" | "test" | "note" | "organization" | "sessions" | "delete"
+export type Action = "toggle" | "test" | "secret" | "note" | "organization" | "sessions" | "delete"
 
 /** The address of the requests of an account. */
 export const requestsOf = (name: string, more: Readonly<Record<string, string>> = {}): string =>
@@ -40,17 +41,38 @@ const Rest = ({ children, title }: { readonly title: string; readonly children: 
   <span class="rest hint" title={title}>{children}</span>
 )
 
-/** The state in a word; out of rotation also why and until when, after a failed test why and since when. */
-export const State = ({ at, item }: { readonly item: AccountItem; readonly at: number }) => {
+/** The last error: when it was, what it was, and what the server said. */
+const LastError = ({ of: { at, code, message } }: { readonly of: NonNullable<AccountItem["last_error"]> }) => {
+  const { inspector } = useTexts()
+  const said = message === null ? "" : `: ${message}`
+  return (
+    <Rest title={`${exactTime(at)} · ${inspector.causes(code)}${said}`}>
+      <Ago at={at} /> · {inspector.causes(code)}
+      {said}
+    </Rest>
+  )
+}
+
+/**
+ * The state in a word; out of rotation also why, since when and until when, after a failed test why and since when; and in rotation the last
+ * error, unless the page has it beside the state (`isWhole`).
+ */
+export const State = ({ at, isWhole = false, item }: {
+  readonly item: AccountItem
+  readonly at: number
+  readonly isWhole?: boolean
+}) => {
   const { accounts: t, reason, states } = useTexts()
-  const { disabled, health, health_reason, last_test, recovery_seconds } = item
+  const { disabled, health, health_reason, health_since, last_error, last_test, recovery_seconds } = item
   const state = stateOf(item)
   const isHeldBack = health !== "ready" && !disabled
   return (
-    <div class="line" title={isHeldBack && health_reason !== null ? reason(health_reason) : undefined}>
+    <div class="line whole-line">
       <Badge {...accountSigns[state]} text={states[state]} />
+      {isHeldBack && health_since !== null && <Since at={health_since} />}
       {isHeldBack && recovery_seconds !== null && <BackIn seconds={recovery_seconds} receivedAt={at} />}
-      {isHeldBack && health_reason !== null && <Rest title={reason(health_reason)}>{reason(health_reason)}</Rest>}
+      {isHeldBack && health_reason !== null && <span class="hint reason">{reason(health_reason)}</span>}
+      {!isHeldBack && !isWhole && !hasFailedTest(item) && last_error !== null && <LastError of={last_error} />}
       {hasFailedTest(item) && <Badge {...accountSigns.failed} text={states.failed} />}
       {hasFailedTest(item) && last_test?.success === false && (
         <Rest title={t.testFailedAt(exactTime(last_test.at), last_test.message)}>
@@ -62,10 +84,32 @@ export const State = ({ at, item }: { readonly item: AccountItem; readonly at: n
   )
 }
 
-/** The cells of its work: attempts, success, last use and last error. */
+/** Where its tokens come from, whom they stand for, until when one serves, and whether the last renewal failed. */
+const Credential = ({ of }: { readonly of: NonNullable<AccountItem["credential"]> }) => {
+  const t = useTexts().accounts
+  const { expires_at, failure, identity, kind } = of
+  const ends = expires_at === null ? undefined : t.endsAt(shortWhen(expires_at))
+  return (
+    <div class="line">
+      {failure !== null && <Badge sign="▲" tone="bad" text={t.renewalFailed} />}
+      <Rest
+        title={[
+          `${kind}: ${identity}`,
+          ...ends === undefined ? [] : [ends],
+          ...failure === null ? [] : [failure.message]
+        ].join("\n")}
+      >
+        {kind} · {identity}
+        {ends !== undefined && ` · ${ends}`}
+      </Rest>
+    </div>
+  )
+}
+
+/** The cells of its work: attempts, success and last use. */
 const useWorkCells = (item: AccountItem): ReadonlyArray<ComponentChildren> => {
-  const { accounts: t, inspector } = useTexts()
-  const { failed_hour, last_error, last_used_at, requests_hour } = item
+  const { accounts: t } = useTexts()
+  const { failed_hour, last_used_at, requests_hour } = item
   const name = accountName(item)
   const isFailing = requests_hour > 0 && failed_hour >= requests_hour * 0.2
   return [
@@ -81,38 +125,35 @@ const useWorkCells = (item: AccountItem): ReadonlyArray<ComponentChildren> => {
         {success(failed_hour, requests_hour)}
       </a>
     ),
-    last_used_at === null ? <span class="hint">{t.never}</span> : <Ago at={last_used_at} />,
-    last_error !== null && (
-      <Rest
-        title={[exactTime(last_error.at), ...(last_error.message === null ? [] : [last_error.message])].join(": ")}
-      >
-        <Ago at={last_error.at} /> · {inspector.causes(last_error.code)}
-      </Rest>
-    )
+    last_used_at === null ? <span class="hint">{t.never}</span> : <Ago at={last_used_at} />
   ]
 }
 
 export const AccountRow = (
-  { busy, hasOrganizations, isSeveral, item: listed, listedAt, onAction, onSelect, selected, testing }: {
-    readonly item: AccountItem
-    /** When the list was read, in milliseconds of the page's clock. */
-    readonly listedAt: number
-    /** Several upstreams have accounts. */
-    readonly isSeveral: boolean
-    /** The servers of its upstream seal what only accounts of the same organisation open. */
-    readonly hasOrganizations: boolean
-    readonly selected: boolean
-    /** A change of this account is under way. */
-    readonly busy: boolean
-    /** Tests are under way. */
-    readonly testing: boolean
-    readonly onSelect: (selected: boolean) => void
-    readonly onAction: (action: Action, item: AccountItem) => void
-  }
+  { busy, hasCredentials, hasOrganizations, isSeveral, item: listed, listedAt, onAction, onSelect, selected, testing }:
+    {
+      readonly item: AccountItem
+      /** When the list was read, in milliseconds of the page's clock. */
+      readonly listedAt: number
+      /** Several upstreams have accounts. */
+      readonly isSeveral: boolean
+      /** Accounts of the list have tokens from sources. */
+      readonly hasCredentials: boolean
+      /** The servers of its upstream seal what only accounts of the same organisation open. */
+      readonly hasOrganizations: boolean
+      readonly selected: boolean
+      /** A change of this account is under way. */
+      readonly busy: boolean
+      /** Tests are under way. */
+      readonly testing: boolean
+      readonly onSelect: (selected: boolean) => void
+      readonly onAction: (action: Action, item: AccountItem) => void
+    }
 ) => {
   const { accounts: t, common } = useTexts()
   const { at, item } = useNewest(listed, listedAt)
   const name = accountName(item)
+  const secret = secretOf(item)
   const action = (each: Action, text: string) => ({
     id: each,
     text,
@@ -159,6 +200,9 @@ export const AccountRow = (
           <State item={item} at={at} />
           <CurrentWindows of={item} />
         </>,
+        ...hasCredentials
+          ? [item.credential !== undefined && <Credential key="credential" of={item.credential} />]
+          : [],
         common.of(number(item.in_use), number(item.slots)),
         ...useWorkCells(item),
         <RowMenu
@@ -166,6 +210,7 @@ export const AccountRow = (
           items={[
             action("toggle", item.disabled ? t.enable : t.disable),
             { ...action("test", t.test), disabled: busy || testing },
+            ...(secret === undefined ? [] : [action("secret", secret === "password" ? t.setPassword : t.setToken)]),
             action("note", t.note),
             ...(hasOrganizations ? [action("organization", t.organization)] : []),
             { ...action("sessions", t.clear), danger: true, apart: true },

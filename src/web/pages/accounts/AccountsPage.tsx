@@ -7,9 +7,11 @@ import { useContext, useMemo, useRef, useState } from "preact/hooks"
 import { accountSigns, accountStates } from "../../parts/Badge.tsx"
 import { Chip } from "../../parts/Card.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
+import { Empty } from "../../parts/Empty.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { ReadContext, useStill } from "../../parts/still.ts"
 import { Pager, Table, useOrder } from "../../parts/Table.tsx"
@@ -21,12 +23,17 @@ import { readOf } from "../../state/reads.ts"
 import { registry, useAtom, useValue } from "../../state/registry.ts"
 import { choose, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
-import { upstreamsAtom, useSeveralUpstreams, useUpstreamsWithOrganizations } from "../../state/upstreams.ts"
+import {
+  type UpstreamItem,
+  upstreamsAtom,
+  useSeveralUpstreams,
+  useUpstreamsWithOrganizations
+} from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
 import { AccountPage } from "./AccountPage.tsx"
 import { AccountRow, type Action } from "./AccountRow.tsx"
 import { AddAccounts } from "./AddAccounts.tsx"
-import { changedBy, MarkDialog, SessionsDialog } from "./dialogs.tsx"
+import { changedBy, MarkDialog, SecretDialog, secretOf, SessionsDialog } from "./dialogs.tsx"
 import { progressAtom, runTests } from "./tests.ts"
 import { Tests } from "./Tests.tsx"
 
@@ -56,7 +63,9 @@ const Facets = ({ chosen, counts }: {
           onClick={() => choose({ state, page: "" })}
         >
           {state !== "" && (
-            <span class={`sign ${accountSigns[state].tone}`} aria-hidden="true">{accountSigns[state].sign}</span>
+            <span class={`sign ${accountSigns[state].tone}`}>
+              <Sign of={accountSigns[state].sign} />
+            </span>
           )}
           <span>{state === "" ? t.all : states[state]}</span>
           <strong>{counts === undefined ? "" : number(counts[state === "" ? "all" : state])}</strong>
@@ -66,19 +75,19 @@ const Facets = ({ chosen, counts }: {
   )
 }
 
-/** What an empty list says: whether the gateway answers without accounts, and what to do next. */
-const Empty = () => {
-  const t = useTexts().accounts
+/** What an empty list says: what accounts are for, whether the gateway answers without any, and what to do next. */
+const Nothing = ({ onAdd }: { readonly onAdd: () => void }) => {
+  const { accounts: t, addAccounts } = useTexts()
   const upstreams = Option.getOrUndefined(AsyncResult.value(useAtom(upstreamsAtom)))?.upstreams ?? []
   const serving = upstreams.filter(({ accounts, enabled }) => enabled && accounts.ready > 0)
   return (
-    <>
+    <Empty action={addAccounts.title} onAction={onAdd}>
       {serving.length === 0
         ? t.empty
         : serving.every(({ driver }) => driver === "embedded")
         ? t.emptyBuiltIn
         : t.emptyServed}
-    </>
+    </Empty>
   )
 }
 
@@ -89,11 +98,12 @@ interface Selection {
 }
 
 type Open =
-  | { readonly name: "note" | "organization" | "sessions"; readonly item: AccountItem }
+  | { readonly name: "note" | "organization" | "secret" | "sessions"; readonly item: AccountItem }
   | { readonly name: "delete"; readonly items: ReadonlyArray<AccountItem> }
 
-const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
+const List = ({ accounts, isSeveral, listedAt, onAdd, page, view, waiting }: {
   readonly accounts: AccountList
+  readonly onAdd: () => void
   /** When the list was read, in milliseconds of the page's clock; `undefined` while it is the list of another view. */
   readonly listedAt: number | undefined
   readonly isSeveral: boolean
@@ -114,6 +124,7 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
   const still = useStill<AccountItem, HTMLTableSectionElement>(accounts.items, accountName, [useContext(ReadContext)])
   const { shown, take } = still
   const chosen = shown.filter((item) => selected.has(accountName(item)))
+  const hasCredentials = shown.some(({ credential }) => credential !== undefined)
   const allSelected = shown.length > 0 && chosen.length === shown.length
 
   const select = (items: ReadonlyArray<AccountItem>, on: boolean) =>
@@ -154,7 +165,9 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
   }
 
   const change = async (action: Action, item: AccountItem) => {
-    if (action === "note" || action === "organization" || action === "sessions") return setOpen({ name: action, item })
+    if (action === "note" || action === "organization" || action === "secret" || action === "sessions") {
+      return setOpen({ name: action, item })
+    }
     if (action === "delete") return setOpen({ name: "delete", items: [item] })
     const name = accountName(item)
     setBusy((now) => new Set([...now, name]))
@@ -164,6 +177,7 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
   }
 
   const close = () => setOpen(undefined)
+  const secret = open?.name === "secret" ? secretOf(open.item) : undefined
   const deleting = open?.name === "delete" ? open.items : []
   const running = deleting.reduce((sum, { in_use }) => sum + in_use, 0)
   const bulk = (action: string, onClick: () => void, isOff = false, kind = "") => (
@@ -195,16 +209,16 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
             },
             { name: t.account, rank: 1, sort: "identifier", width: isSeveral ? "17.5rem" : "20rem" },
             ...(isSeveral ? [{ name: t.upstream, rank: 2, sort: "upstream", width: "6rem" } as const] : []),
-            { name: t.state, rank: 1 },
+            { name: t.stateAndError, rank: 1 },
+            ...(hasCredentials ? [{ name: t.credential, rank: 3, width: "11rem" } as const] : []),
             { name: t.slots, rank: 2, sort: "in_use", width: "4.8rem", number: true },
             { name: t.lastHour, rank: 3, sort: "requests_hour", width: "6rem", number: true },
             { name: t.success, rank: 3, width: "5rem", number: true },
             { name: t.lastUsed, rank: 3, sort: "last_used_at", first: "desc", width: "7rem", class: "nowrap" },
-            { name: t.lastError, rank: 3, width: "12.5rem" },
             { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
           ]}
           rows={shown.length}
-          empty={q === "" && state === "" && upstream === "" ? <Empty /> : t.noneFound}
+          empty={q === "" && state === "" && upstream === "" ? <Nothing onAdd={onAdd} /> : t.noneFound}
           bulk={chosen.length === 0 ?
             undefined :
             (
@@ -226,6 +240,7 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
                 item={item}
                 listedAt={listedAt ?? 0}
                 isSeveral={isSeveral}
+                hasCredentials={hasCredentials}
                 hasOrganizations={withOrganizations.has(item.upstream ?? defaultUpstream)}
                 selected={selected.has(name)}
                 busy={busy.has(name)}
@@ -249,6 +264,9 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
       {(open?.name === "note" || open?.name === "organization") && (
         <MarkDialog item={open.item} mark={open.name} onClose={close} />
       )}
+      {open?.name === "secret" && secret !== undefined && (
+        <SecretDialog item={open.item} secret={secret} onClose={close} />
+      )}
       {open?.name === "sessions" && <SessionsDialog item={open.item} onClose={close} />}
       {open?.name === "delete" && (
         <DeleteDialog
@@ -268,10 +286,19 @@ const List = ({ accounts, isSeveral, listedAt, page, view, waiting }: {
 export const Accounts = ({ of }: { readonly of: string | undefined }) =>
   of === undefined ? <AccountsList /> : <AccountPage key={of} name={of} />
 
+/** How much an upstream needs accounts: most where it cannot answer without any and has none that is ready, least where it is disabled. */
+const needOf = (upstreams: ReadonlyArray<UpstreamItem>, name: string): number => {
+  const found = upstreams.find((each) => each.name === name)
+  if (found === undefined || !found.enabled) return 0
+  return found.needs_accounts ? found.accounts.ready === 0 ? 3 : 2 : 1
+}
+
 const AccountsList = () => {
   const { accounts: t, addAccounts, common } = useTexts()
   const { page: asked = "1", q = "", state = "", upstream = "" } = useQuery()
   const several = useSeveralUpstreams()
+  const upstreams = useValue(upstreamsAtom)?.upstreams ?? []
+  const byNeed = several.toSorted((a, b) => needOf(upstreams, b) - needOf(upstreams, a))
   const [isAdding, setAdding] = useState(false)
   const testing = useAtom(progressAtom) !== undefined
   const page = Math.max(1, Math.trunc(Number(asked)) || 1)
@@ -305,7 +332,9 @@ const AccountsList = () => {
   return (
     <>
       <Heading name={common.pages.accounts}>
-        <button type="button" disabled={testing} onClick={() => void runTests("all")}>{t.testAll}</button>
+        {!isNothing && (
+          <button type="button" disabled={testing} onClick={() => void runTests("all")}>{t.testAll}</button>
+        )}
         <button type="button" class="primary" onClick={() => setAdding(true)}>{addAccounts.title}</button>
       </Heading>
       <DurabilityNotice />
@@ -334,12 +363,13 @@ const AccountsList = () => {
               isSeveral={several.length > 0}
               page={page}
               view={view}
+              onAdd={() => setAdding(true)}
               waiting={waiting}
             />
           )
         }}
       </Loaded>
-      {isAdding && <AddAccounts upstreams={several} upstream={upstream} onClose={() => setAdding(false)} />}
+      {isAdding && <AddAccounts upstreams={byNeed} upstream={upstream} onClose={() => setAdding(false)} />}
     </>
   )
 }

@@ -1,11 +1,16 @@
 /**
  * Dialogs of one account.
  */
+import * as Exit from "effect/Exit"
 import { ConfirmDialog, FormDialog } from "../../parts/Dialog.tsx"
-import { TextField } from "../../parts/Form.tsx"
-import { act, attempt, report } from "../../state/actions.ts"
+import { type ReadField, TextField } from "../../parts/Form.tsx"
+import { act, attempt, call, report } from "../../state/actions.ts"
 import type { AccountItem } from "../../state/client.ts"
+import { causeText } from "../../state/failure.ts"
 import { accountName } from "../../state/names.ts"
+import { reload } from "../../state/reads.ts"
+import { useAtom } from "../../state/registry.ts"
+import { go, routeAtom } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 
 /** What is reloaded after a change of accounts. */
@@ -31,6 +36,45 @@ export const MarkDialog = ({ item, mark, onClose }: {
     >
       <TextField label={t[mark]} name={mark} maxLength={200} defaultValue={item[mark] ?? ""} />
       {mark === "organization" && <p class="hint">{t.organizationHint}</p>}
+    </FormDialog>
+  )
+}
+
+/** What an account logs in with: `undefined` where its token comes from a source. */
+export const secretOf = ({ credential, email, mobile }: Pick<AccountItem, "credential" | "email" | "mobile">) =>
+  credential !== undefined ? undefined : email === "" && mobile === "" ? "token" : "password"
+
+/** Gives an account another password or token. One that is known by its token has another name then. */
+export const SecretDialog = ({ item, onClose, secret }: {
+  readonly item: AccountItem
+  readonly secret: "password" | "token"
+  readonly onClose: () => void
+}) => {
+  const t = useTexts().accounts
+  const identifier = accountName(item)
+  const isShown = useAtom(routeAtom).of === identifier
+  const save = async (read: ReadField) => {
+    const exit = await call((client) =>
+      client["admin-accounts"].patch({ params: { identifier }, payload: { [secret]: read(secret) } })
+    )
+    if (Exit.isFailure(exit)) return causeText(exit.cause)
+    const name = accountName(exit.value.account)
+    if (isShown && name !== identifier) go("accounts", name)
+    await reload(...changedBy)
+    report(t.secretSaved(name))
+    return undefined
+  }
+  const isPassword = secret === "password"
+  return (
+    <FormDialog name={t.markOf(isPassword ? t.setPassword : t.setToken, identifier)} onClose={onClose} onSave={save}>
+      <TextField
+        label={isPassword ? t.newPassword : t.newToken}
+        name={secret}
+        class="code"
+        required
+        spellcheck={false}
+      />
+      <p class="hint">{t.secretHint}</p>
     </FormDialog>
   )
 }

@@ -8,6 +8,7 @@ import { isPlainWord } from "../../../domain/printed.ts"
 import { Chip } from "../../parts/Card.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { Section } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import { base, type RequestItem } from "../../state/client.ts"
 import { onRequests } from "../../state/live.ts"
 import { useAtom } from "../../state/registry.ts"
@@ -105,12 +106,12 @@ const FirstRequest = ({ id }: { readonly id: string }) => {
         : first.outcome === "ok"
         ? (
           <>
-            <span aria-hidden="true">✓</span> {t.works} {link}
+            <Sign of="✓" /> {t.works} {link}
           </>
         )
         : (
           <>
-            <span aria-hidden="true">✕</span> {t.failed(first.error ?? "")} {link}
+            <Sign of="✕" /> {t.failed(first.error ?? "")} {link}
           </>
         )}
     </p>

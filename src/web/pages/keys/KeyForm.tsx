@@ -7,7 +7,8 @@ import { EntryField, type EntryForm, otherPaths, useEntry, WithFields } from "..
 import { asLocal, type Entry, type FormField, linesOf } from "../../forms/fields.ts"
 import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Check, type ReadField, Select, TextField } from "../../parts/Form.tsx"
-import { attempt, call, report } from "../../state/actions.ts"
+import { attempt, call, copyText, report } from "../../state/actions.ts"
+import { base } from "../../state/client.ts"
 import { useCurrency } from "../../state/currency.ts"
 import { causeText } from "../../state/failure.ts"
 import { readOf, reload } from "../../state/reads.ts"
@@ -17,6 +18,7 @@ import { Access } from "./Access.tsx"
 import { entryOf, formFields, limitTable, payloadOf } from "./draft.ts"
 import type { KeyItem } from "./keys.ts"
 import { Limits } from "./Limits.tsx"
+import { messageOf } from "./snippets.ts"
 
 export const changedBy = ["keys", "config", "host"] as const
 
@@ -217,7 +219,14 @@ const MadeKey = ({ made: { key, model, name }, onClose }: { readonly made: Made;
       <p class="notice warn">{t.copyNow}</p>
       <Access keyText={key} model={model} />
       <div class="actions">
-        <button type="button" class="primary" onClick={onClose}>{common.close}</button>
+        <button
+          type="button"
+          class="primary"
+          onClick={() => void copyText(t.messageOf(messageOf({ base, key })), t.copied(t.message))}
+        >
+          {t.copyMessage}
+        </button>
+        <button type="button" onClick={onClose}>{common.close}</button>
       </div>
     </Dialog>
   )
@@ -261,3 +270,43 @@ export const NewKey = ({ onClose }: Pick<Editing, "onClose">) => (
     {(fields) => <KeyMaker fields={fields} onClose={onClose} />}
   </WithFields>
 )
+
+/** Milliseconds that the old key still serves, by the choices of the dialog. */
+const overlaps = { hour: 3_600_000, day: 24 * 3_600_000, week: 7 * 24 * 3_600_000 } as const
+type Overlap = keyof typeof overlaps
+
+/** Makes a key with the same settings, and lets the old one end after a time, in which its clients change over. */
+export const RotateKey = ({ item, onClose }: Pick<Editing, "onClose"> & { readonly item: KeyItem }) => {
+  const t = useTexts().keys
+  const name = item.name ?? item.preview
+  const [overlap, setOverlap] = useState<Overlap>("day")
+  const [made, setMade] = useState<Made>()
+  const rotate = async () => {
+    const { class: kind, expires_at, id, label, limits, max_inflight, models, name: given, note } = item
+    const settings = { class: kind, expires_at, label, limits, max_inflight, models, name: given, note }
+    const set = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null))
+    const added = await call((client) => client["admin-keys"].add({ payload: { generate: true, ...set } }))
+    if (Exit.isFailure(added)) return causeText(added.cause)
+    const ends = Math.min(Date.now() + overlaps[overlap], expires_at === null ? Infinity : Date.parse(expires_at))
+    const ended = await call((client) =>
+      client["admin-keys"].change({ params: { id }, payload: { expires_at: new Date(ends).toISOString() } })
+    )
+    await reload(...changedBy)
+    // The new key is shown in any case: no other reply has it.
+    report(Exit.isFailure(ended) ? t.notEnded(name, causeText(ended.cause)) : t.rotated(name), Exit.isFailure(ended))
+    setMade({ key: added.value.key ?? "", name, model: models?.[0] })
+    return undefined
+  }
+  if (made !== undefined) return <MadeKey made={made} onClose={onClose} />
+  return (
+    <FormDialog name={t.rotateOf(name)} action={t.rotate} onClose={onClose} onSave={rotate} onSaved={stay}>
+      <p>{t.rotateHint}</p>
+      <Select<Overlap>
+        label={t.oldServes}
+        value={overlap}
+        options={(Object.keys(overlaps) as ReadonlyArray<Overlap>).map((each) => [each, t.overlaps[each]] as const)}
+        onValue={setOverlap}
+      />
+    </FormDialog>
+  )
+}

@@ -1,5 +1,5 @@
 /**
- * The page of a key: its state and what can be done with it, its limits, what it did in the last 24 hours, and how to use it.
+ * The page of a key: what can be done with it, its limits, what it did in the last 24 hours, what is known of it, and how to use it.
  */
 import { useMemo, useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
@@ -8,6 +8,7 @@ import { Facts } from "../../parts/Facts.tsx"
 import { dateTime, number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
+import { RowMenu } from "../../parts/Menu.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { copyText } from "../../state/actions.ts"
 import { useReread } from "../../state/live.ts"
@@ -18,11 +19,16 @@ import { useAcceptedKeys } from "../configuration.tsx"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
 import { Gone, Last } from "../nouns/Gone.tsx"
 import { Access } from "./Access.tsx"
-import { EditKey } from "./KeyForm.tsx"
+import { EditKey, RotateKey } from "./KeyForm.tsx"
 import { DeleteKey, KeyState, requestsOf, setDisabled, Used } from "./KeyParts.tsx"
 import { type KeyItem, keyOfId } from "./keys.ts"
 
 const noKeys: ReadonlyArray<string> = []
+
+type Dialog = "edit" | "rotate" | "delete"
+
+/** Says why the key cannot be copied. */
+const noCopyId = "no-copy"
 
 const About = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
@@ -50,11 +56,13 @@ const About = ({ item }: { readonly item: KeyItem }) => {
   )
 }
 
-const Shown = ({ item, onOpen, value }: {
+const Shown = ({ isUnread, item, onOpen, value }: {
   readonly item: KeyItem
+  /** Whether the page may still learn the key. */
+  readonly isUnread: boolean
   /** The key itself, if the page knows it. */
   readonly value: string | undefined
-  readonly onOpen: (dialog: "edit" | "delete") => void
+  readonly onOpen: (dialog: Dialog) => void
 }) => {
   const { keys: t, nouns } = useTexts()
   const { id } = item
@@ -62,29 +70,37 @@ const Shown = ({ item, onOpen, value }: {
   return (
     <>
       <Heading name={name}>
-        <a class="button" href={linkTo("keys")}>{t.allKeys}</a>
         <button
           type="button"
-          disabled={value === undefined}
-          onClick={() => void copyText(value ?? "", t.copied(name))}
+          aria-disabled={value === undefined}
+          title={value === undefined && !isUnread ? t.noCopy : undefined}
+          aria-describedby={noCopyId}
+          onClick={value === undefined ? undefined : () => void copyText(value, t.copied(name))}
         >
           {t.copy}
         </button>
         <button type="button" onClick={() => onOpen("edit")}>{t.edit}</button>
-        <button type="button" onClick={() => setDisabled(item, !item.disabled, t)}>
-          {item.disabled ? t.enable : t.disable}
-        </button>
-        <button type="button" class="danger" onClick={() => onOpen("delete")}>{t.delete}</button>
+        <RowMenu
+          of={name}
+          items={[
+            { id: "rotate", text: t.rotate, onClick: () => onOpen("rotate") },
+            {
+              id: "toggle",
+              text: item.disabled ? t.enable : t.disable,
+              onClick: () => setDisabled(item, !item.disabled, t)
+            },
+            { id: "delete", text: t.delete, danger: true, apart: true, onClick: () => onOpen("delete") }
+          ]}
+        />
       </Heading>
-      <div class="halves">
-        <Card>
-          <About item={item} />
-        </Card>
-        <Section name={t.limits} class="card">
-          <Used item={item} />
-        </Section>
-      </div>
+      {value === undefined && !isUnread && <p class="hint" id={noCopyId}>{t.noCopy}</p>}
+      <Section name={t.limits} class="card limits">
+        <Used item={item} />
+      </Section>
       <Day of={{ key: id }} requests={{ key: `"${id}"` }} />
+      <Card>
+        <About item={item} />
+      </Card>
       <div class="halves">
         <Touched
           of={{ key: id }}
@@ -111,8 +127,9 @@ const Shown = ({ item, onOpen, value }: {
 }
 
 export const KeyPage = ({ id }: { readonly id: string }) => {
-  const [open, setOpen] = useState<"edit" | "delete">()
-  const value = keyOfId(useAcceptedKeys() ?? noKeys, id)
+  const [open, setOpen] = useState<Dialog>()
+  const keys = useAcceptedKeys()
+  const value = keyOfId(keys ?? noKeys, id)
   // So that a dialog opens immediately.
   useFields("keys")
   const list = useMemo(
@@ -127,8 +144,11 @@ export const KeyPage = ({ id }: { readonly id: string }) => {
         <Last item={items.find((each) => each.id === id)} page="keys">
           {(item, isGone) => (
             <>
-              {isGone ? <Gone page="keys" /> : <Shown item={item} value={value} onOpen={setOpen} />}
+              {isGone
+                ? <Gone page="keys" />
+                : <Shown item={item} value={value} isUnread={keys === undefined} onOpen={setOpen} />}
               {open === "edit" && <EditKey item={item} onClose={close} />}
+              {open === "rotate" && <RotateKey item={item} onClose={close} />}
               {open === "delete" && <DeleteKey item={item} onClose={close} />}
             </>
           )}

@@ -3,7 +3,7 @@
  */
 import { Badge } from "../../parts/Badge.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
-import { date, dayOf, exactTime } from "../../parts/format.ts"
+import { date, dayOf, exactTime, shortWhen } from "../../parts/format.ts"
 import { roomy, useMedia } from "../../parts/layout.ts"
 import { Meter } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
@@ -55,9 +55,9 @@ export const Tightest = ({ item }: { readonly item: KeyItem }) => {
   )
 }
 
-/** How much of each limit is used. */
+/** How much of each limit is used, and when it begins anew. */
 export const Used = ({ item }: { readonly item: KeyItem }) => {
-  const t = useTexts().keys
+  const { keys: t, windows } = useTexts()
   const currency = useCurrency()
   const limits = limitsOf(item)
   if (limits.length === 0) return <span class="hint">{t.noLimits}</span>
@@ -68,7 +68,7 @@ export const Used = ({ item }: { readonly item: KeyItem }) => {
           key={`${each.window} ${each.kind}`}
           used={Number(each.used)}
           limit={Number(each.limit)}
-          text={usedText(each, t, currency)}
+          text={windows.resets(usedText(each, t, currency), shortWhen(Date.parse(each.resets_at)))}
         />
       ))}
       {item.limits.map((each) => <Rules key={each.window} of={each} />)}

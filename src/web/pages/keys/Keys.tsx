@@ -22,7 +22,7 @@ import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
 import { FirstRun } from "./Access.tsx"
-import { EditKey, NewKey } from "./KeyForm.tsx"
+import { EditKey, NewKey, RotateKey } from "./KeyForm.tsx"
 import { KeyPage } from "./KeyPage.tsx"
 import { DeleteKey, KeyState, requestsOf, setDisabled, Tightest } from "./KeyParts.tsx"
 import { type KeyItem, keyOfId } from "./keys.ts"
@@ -42,7 +42,7 @@ const sorts = [
   "last_used_at"
 ] as const
 
-type Action = "edit" | "toggle" | "delete"
+type Action = "edit" | "rotate" | "toggle" | "delete"
 
 const KeyRow = ({ currency, item, onAction, value }: {
   readonly currency: string | undefined
@@ -93,8 +93,9 @@ const KeyRow = ({ currency, item, onAction, value }: {
               disabled: isUnknown,
               onClick: () => void copyText(value ?? "", t.copied(name))
             },
+            { id: "rotate", text: t.rotate, onClick: () => onAction("rotate") },
             { id: "toggle", text: item.disabled ? t.enable : t.disable, onClick: () => onAction("toggle") },
-            { id: "delete", text: t.delete, danger: true, onClick: () => onAction("delete") }
+            { id: "delete", text: t.delete, danger: true, apart: true, onClick: () => onAction("delete") }
           ]}
         />
       ]}
@@ -112,7 +113,7 @@ const KeyList = () => {
   const { q = "" } = query
   const state = states.find((each) => each === query["state"]) ?? ""
   const page = Math.max(1, Math.trunc(Number(query["page"] ?? 1)) || 1)
-  const [open, setOpen] = useState<{ readonly action: "edit" | "delete"; readonly item: KeyItem } | "new">()
+  const [open, setOpen] = useState<{ readonly action: Exclude<Action, "toggle">; readonly item: KeyItem } | "new">()
   // The list contains ids in place of keys. The two replies may be from before and after a change, so their order may differ.
   const keys = useAcceptedKeys() ?? noKeys
   const currency = useCurrency()
@@ -224,6 +225,9 @@ const KeyList = () => {
       </Loaded>
       {open === "new" && <NewKey onClose={close} />}
       {open !== undefined && open !== "new" && open.action === "edit" && <EditKey item={open.item} onClose={close} />}
+      {open !== undefined && open !== "new" && open.action === "rotate" && (
+        <RotateKey item={open.item} onClose={close} />
+      )}
       {open !== undefined && open !== "new" && open.action === "delete" && (
         <DeleteKey item={open.item} onClose={close} />
       )}

@@ -127,6 +127,17 @@ const snippets: Readonly<Record<SnippetName, (access: Access) => string>> = {
     })
 }
 
+/** What somebody needs to begin: the address, the key, and three lines for a shell that list the models. */
+export const messageOf = ({ base, key }: Omit<Access, "model">): string =>
+  lines(
+    `Base URL: ${base}/v1`,
+    `API key: ${key}`,
+    ``,
+    `export OPENAI_BASE_URL=${shellWord(`${base}/v1`)}`,
+    `export OPENAI_API_KEY=${shellWord(key)}`,
+    `curl "$OPENAI_BASE_URL/models" -H "Authorization: Bearer $OPENAI_API_KEY"`
+  )
+
 /** The file of a snippet that is not run but saved. */
 export const snippetFiles: Readonly<Partial<Record<SnippetName, string>>> = {
   codex: "~/.codex/config.toml",

@@ -43,7 +43,6 @@ const Shown = ({ currency, model, onEdit, prices, targets }: {
   return (
     <>
       <Heading name={id}>
-        <a class="button" href={linkTo("models")}>{t.allModels}</a>
         {actions.slice(0, mostButtons).map(({ onClick, text }) => (
           <button key={text} type="button" onClick={onClick}>{text}</button>
         ))}

@@ -3,11 +3,10 @@
  */
 import { useMemo } from "preact/hooks"
 import { Card, Figure } from "../../parts/Card.tsx"
-import { compact, duration, minuteOfDay, money, number, percent, when } from "../../parts/format.ts"
+import { compact, duration, minuteOfDay, money, number, percent } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Breaking } from "../../parts/Name.tsx"
-import { Spark } from "../../parts/Spark.tsx"
 import { Table } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
 import { useReread } from "../../state/live.ts"
@@ -15,6 +14,7 @@ import { readOf } from "../../state/reads.ts"
 import { linkTo, type Query } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { dayLength, endOfHour, hoursOf, isoHour } from "./hours.ts"
+import { Hours } from "./Hours.tsx"
 import { slownessOf } from "./slow.ts"
 import { type TopBy, topOf, TopTable } from "./Top.tsx"
 
@@ -54,7 +54,7 @@ const Slow = ({ link, rows }: {
   )
 }
 
-/** Requests, errors, time and cost of the last 24 hours, and the requests of each hour. `requests` filters their records. */
+/** Requests, errors, time and cost of the last 24 hours, and of each hour the requests and how long they took. `requests` filters their records. */
 export const Day = ({ of, requests }: { readonly of: Of; readonly requests: Query }) => {
   const { common, nouns: t, usage: u } = useTexts()
   const { end, usage } = useDay(of, "hour", 24)
@@ -91,14 +91,7 @@ export const Day = ({ of, requests }: { readonly of: Of; readonly requests: Quer
                 {currency === null ? "–" : money(totals.cost, currency)}
               </Figure>
             </div>
-            <Spark
-              name={t.byHour}
-              bars={hoursOf(rows, end).map(({ all, at, failed }) => ({
-                all,
-                failed,
-                title: t.hour(when(at), number(all), number(failed))
-              }))}
-            />
+            <Hours hours={hoursOf(rows, end)} requests={requests} />
             <Slow rows={rows} link={link} />
           </Card>
         )}

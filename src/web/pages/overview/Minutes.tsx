@@ -7,7 +7,8 @@ import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
-import { failedShare, heightOf, isUnknown, latencyScale, type Minute, mostOf, numbered } from "./hour.ts"
+import { Bar, Levels, Times } from "./bars.tsx"
+import { failedShare, isUnknown, latencyScale, type Minute, mostOf, numbered } from "./hour.ts"
 import { hourAtom } from "./reads.ts"
 import { moveInStrip } from "./strip.ts"
 
@@ -31,28 +32,6 @@ const Readout = ({ minute, since }: { readonly minute: Minute | undefined; reado
       <span>{t.firstEventOf(time(minute.first_event_p50_ms), time(minute.first_event_p95_ms))}</span>
       <span>{t.tokensOf(tokens)}</span>
     </p>
-  )
-}
-
-const Bar = ({ kind, of, value }: { readonly kind: string; readonly value: number; readonly of: number }) =>
-  value === 0 ? null : <span class={kind} style={{ height: `${heightOf(value, of)}%` }} />
-
-type Scale = NonNullable<ReturnType<typeof latencyScale>>
-
-/** Latencies of a minute: from p50 to p95 a band, and p50 a line. A band that the scale cuts has a mark, and may have its number above. */
-const Times = ({ hasNumber, minute: { first_event_p50_ms: p50, first_event_p95_ms: p95 }, scale }: {
-  readonly scale: Scale | undefined
-  readonly minute: Minute
-  readonly hasNumber: boolean
-}) => {
-  if (p50 === null || p95 === null || scale === undefined) return null
-  const [from, to] = [scale.heightAt(p50), scale.heightAt(p95)]
-  const isCut = p95 > scale.top
-  return (
-    <>
-      <span class={`p95 p50 ${isCut ? "cut" : ""}`} style={{ bottom: `${from}%`, height: `${to - from}%` }} />
-      {hasNumber && <span class="above">{duration(p95)}</span>}
-    </>
   )
 }
 
@@ -99,15 +78,7 @@ const Strip = ({ minutes, onShow, shown, since }: {
         onMouseLeave={() => onShow(undefined)}
         onFocusOut={() => onShow(undefined)}
       >
-        {scale !== undefined && (
-          <span class="levels" aria-hidden="true">
-            {[scale.top, scale.usual].map((ms) => (
-              <span key={ms} style={{ bottom: `${scale.heightAt(ms)}%` }}>
-                <span>{duration(ms)}</span>
-              </span>
-            ))}
-          </span>
-        )}
+        <Levels scale={scale} />
         {minutes.map((minute, index) => {
           const isEmpty = isUnknown(minute, since)
           const { at, failed, first_event_p50_ms: p50, first_event_p95_ms: p95, left, ok, requests, tokens } = minute
@@ -135,7 +106,7 @@ const Strip = ({ minutes, onShow, shown, since }: {
                 <Bar kind="failed" value={failedShare(minute)} of={mostShare} />
               </span>
               <span class="times">
-                <Times minute={minute} scale={scale} hasNumber={numbers.includes(index)} />
+                <Times p50={p50} p95={p95} scale={scale} hasNumber={numbers.includes(index)} />
               </span>
               <span class="amount">
                 <Bar kind="tokens" value={tokens} of={mostTokens} />

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks"
 import { AccountBadge, accountSigns, accountStates, stateOf } from "../../parts/Badge.tsx"
 import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import { Loading, useReads } from "../../parts/Loaded.tsx"
 import { poolAtom, type Received } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
@@ -49,7 +50,11 @@ const Cell = ({ isStop, item, onShow }: {
       onFocus={() => onShow(name)}
     >
       <span class="fill" style={{ height: `${Math.min(100, (item.in_use / slots) * 100)}%` }} />
-      {state !== "ready" && state !== "disabled" && <span class="sign">{accountSigns[state].sign}</span>}
+      {state !== "ready" && state !== "disabled" && (
+        <span class="sign">
+          <Sign of={accountSigns[state].sign} />
+        </span>
+      )}
     </a>
   )
 }
@@ -129,7 +134,9 @@ export const Pool = () => {
                 class={`count-of ${counts[state] === 0 || state === "ready" ? "" : accountSigns[state].tone}`}
                 href={linkTo("accounts", undefined, { state })}
               >
-                <span class={`sign ${accountSigns[state].tone}`} aria-hidden="true">{accountSigns[state].sign}</span>
+                <span class={`sign ${accountSigns[state].tone}`}>
+                  <Sign of={accountSigns[state].sign} />
+                </span>
                 <strong>{number(counts[state])}</strong> {states[state]}
               </a>
             </li>

@@ -2,6 +2,7 @@
  * The upstreams, one row each: state, attempts of the last minutes and of the last hour, and their slots.
  */
 import type { ComponentChildren } from "preact"
+import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { duration, number, percent } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { useReads } from "../../parts/Loaded.tsx"
@@ -20,11 +21,11 @@ const mostShown = 20
 export const useWorkColumns = (): ReadonlyArray<Column> => {
   const { overview: t, upstreams: u } = useTexts()
   return [
-    { name: u.state, rank: 1, width: "17rem" },
+    { name: u.state, rank: 1, width: "15rem" },
     { name: t.tryRate, rank: 2, number: true, width: "7.5rem" },
     { name: u.errors, rank: 2, number: true, width: "5.5rem" },
     { name: t.p95Name, rank: 2, number: true, width: "6rem" },
-    { name: t.ofHour, rank: 3, width: "10rem" },
+    { name: t.ofHour, rank: 3, width: "8.6rem" },
     { name: u.slots, rank: 2, number: true, width: "7.5rem" },
     { name: t.waits, rank: 3, number: true, width: "5.5rem" }
   ]
@@ -38,7 +39,10 @@ export const useWorkCells = (item: UpstreamItem): ReadonlyArray<ComponentChildre
   const { common, overview: t } = useTexts()
   const { in_use, last_5m, last_hour, max_inflight, name, waiting } = item
   return [
-    <UpstreamBadge item={item} />,
+    <>
+      <UpstreamBadge item={item} />
+      <CurrentWindows of={item} />
+    </>,
     number(Math.round(last_5m.requests / 0.5) / 10),
     last_5m.errors === 0 ?
       percent(0, last_5m.requests) :

@@ -61,15 +61,19 @@ export const latencyScale = (latencies: ReadonlyArray<number | null>) => {
   }
 }
 
-/** Columns at each side of a number above a minute in which no other one has room. */
+/** Minutes at each side of a number above one in which no other one has room. */
 const roomOfNumber = 5
 
-/** The minutes whose latency is above the scale and that have a number: of those that stand together, the slowest one. */
-export const numbered = (latencies: ReadonlyArray<number | null>, top: number): ReadonlyArray<number> => {
+/** The columns whose latency is above the scale and that have a number: of those that stand together, the slowest one. */
+export const numbered = (
+  latencies: ReadonlyArray<number | null>,
+  top: number,
+  room = roomOfNumber
+): ReadonlyArray<number> => {
   const cut = latencies.flatMap((ms, index) => ms !== null && ms > top ? [{ index, ms }] : [])
   const shown: Array<number> = []
   for (const { index } of cut.toSorted((a, b) => b.ms - a.ms)) {
-    if (shown.every((each) => Math.abs(each - index) > roomOfNumber)) shown.push(index)
+    if (shown.every((each) => Math.abs(each - index) > room)) shown.push(index)
   }
   return shown
 }

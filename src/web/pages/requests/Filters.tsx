@@ -6,7 +6,7 @@ import type { ComponentChildren } from "preact"
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks"
 import { follow } from "../../parts/follow.ts"
 import { countdown, dateTime, duration, number, zoneName } from "../../parts/format.ts"
-import { Icon } from "../../parts/Icon.tsx"
+import { Icon, Sign } from "../../parts/Icon.tsx"
 import { useStill } from "../../parts/still.ts"
 import { zoneAtom } from "../../state/preferences.ts"
 import { registry } from "../../state/registry.ts"
@@ -120,7 +120,7 @@ const Chip = ({ children, chosen, name, onRemove }: {
     <div class={`chip ${chosen === undefined ? "" : "chosen"}`}>
       <button ref={button} type="button" class="quiet" aria-expanded={isOpen} popovertarget={id}>
         <span>{chosen === undefined ? name : t.chosen(name, chosen)}</span>
-        <span aria-hidden="true">▾</span>
+        <Sign of="▾" />
       </button>
       {chosen !== undefined && (
         <button type="button" class="quiet icon-only" aria-label={t.removeFilter(name)} onClick={remove}>

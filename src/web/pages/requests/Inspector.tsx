@@ -89,7 +89,6 @@ export const RequestView = ({ id, inDrawer = false }: { readonly id: string; rea
       <Head id={record.id} inDrawer={inDrawer} name={t.title(record.request_id)}>
         {!inDrawer && (
           <>
-            <a class="button" href={linkTo("requests")}>{t.back}</a>
             <button type="button" disabled={!record.bodies_kept} onClick={() => void copyAsCurl(record)}>
               {requests.copyCurl}
             </button>

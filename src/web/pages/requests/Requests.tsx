@@ -4,6 +4,7 @@
 import type { ComponentChildren, RefObject } from "preact"
 import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { Empty } from "../../parts/Empty.tsx"
+import { Export } from "../../parts/Export.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Icon } from "../../parts/Icon.tsx"
@@ -31,7 +32,7 @@ import { Histogram, HistogramPlace } from "./Histogram.tsx"
 import { RequestView } from "./Inspector.tsx"
 import { freshOf, pageSize, type ShownPage } from "./updatePage.ts"
 import { copyCurl, replay } from "./use.ts"
-import { useCounts, useList } from "./useList.ts"
+import { linesOfRequests, useCounts, useList } from "./useList.ts"
 
 /** Windows from this width on have room for a drawer beside the list. */
 const roomForDrawer = "(min-width: 1240px)"
@@ -376,6 +377,12 @@ const List = () => {
                 columns: (added.includes(name) ? added.filter((each) => each !== name) : [...added, name]).join(",")
               })
           }))}
+        />
+        <Export
+          list="requests"
+          ending="jsonl"
+          filter={narrowed(query)}
+          read={(signal) => linesOfRequests(filterOf(query, Date.now()), order, counts.counts?.total, signal)}
         />
         <button
           type="button"

@@ -5,6 +5,7 @@ import { useMemo, useRef, useState } from "preact/hooks"
 import { Chip } from "../../parts/Card.tsx"
 import { duration, number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { Sign } from "../../parts/Icon.tsx"
 import { Middle } from "../../parts/Name.tsx"
 import type { RequestRecord } from "../../state/requests.ts"
 import { linkTo } from "../../state/route.ts"
@@ -135,7 +136,7 @@ const Spans = ({ bins, lane, rates, record, ...leading }: Leading & {
             </a>
           )}
         <span class={`badge ${outcome.tone}`}>
-          <span aria-hidden="true">{outcome.sign}</span>
+          <Sign of={outcome.sign} />
           {outcome.text}
         </span>
       </span>

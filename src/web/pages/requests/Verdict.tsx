@@ -2,6 +2,7 @@
  * What happened to a request: a sentence, whose fault it is, what was tried, and what to do.
  */
 import { duration } from "../../parts/format.ts"
+import { Sign } from "../../parts/Icon.tsx"
 import { Breaking } from "../../parts/Name.tsx"
 import { helpAddress } from "../../state/help.ts"
 import { clockAtom } from "../../state/live.ts"
@@ -95,7 +96,7 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
       <section class="verdict" aria-label={t.whatHappened}>
         <p class="sentence">
           <span class={`badge ${tone}`}>
-            <span aria-hidden="true">{signs[tone]}</span>
+            <Sign of={signs[tone]} />
           </span>
           <span>
             <Sentence kind={kind} record={record} />{" "}
@@ -108,7 +109,9 @@ export const Verdict = ({ record }: { readonly record: RequestRecord }) => {
   return (
     <section class={`card verdict ${tone}`} aria-label={t.whatHappened}>
       <p class="sentence">
-        <span class={`badge ${tone}`} aria-hidden="true">{signs[tone]}</span>
+        <span class={`badge ${tone}`}>
+          <Sign of={signs[tone]} />
+        </span>
         <strong>
           <Sentence kind={kind} record={record} />
         </strong>

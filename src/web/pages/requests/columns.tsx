@@ -4,6 +4,7 @@
 import type { ComponentChildren } from "preact"
 import { Badge, outcomeSigns, RequestBadge } from "../../parts/Badge.tsx"
 import { countdown, date, number } from "../../parts/format.ts"
+import { Sign } from "../../parts/Icon.tsx"
 import type { Layout } from "../../parts/layout.ts"
 import { Middle } from "../../parts/Name.tsx"
 import type { Column } from "../../parts/Table.tsx"
@@ -97,7 +98,7 @@ const Outcome = ({ item }: { readonly item: RequestItem }) => {
   if (outcome === "failed" && error !== null) {
     return (
       <span class="outcome-of bad">
-        <span aria-hidden="true">✕</span>
+        <Sign of="✕" />
         <Pick
           filter="code"
           value={error}

@@ -72,6 +72,25 @@ export const useList = (query: Query, order: RequestOrder | undefined, paused: b
   }
 }
 
+/** Requests of a page that is read to be saved, and the most of such pages: a search may find little on each. */
+const [savedPage, mostSavedPages] = [200, 500]
+
+/** The requests of a list as lines of JSON, page by page. */
+export async function* linesOfRequests(
+  filter: RequestFilter,
+  order: RequestOrder | undefined,
+  total: number | undefined,
+  signal: AbortSignal
+) {
+  let cursor: string | undefined
+  for (let pages = 0; pages < mostSavedPages; pages++) {
+    const page = await listRequests(filter, order, savedPage, cursor, signal)
+    yield { lines: page.items.map((item) => `${JSON.stringify(item)}\n`), total }
+    if (page.next_cursor === null) return
+    cursor = page.next_cursor
+  }
+}
+
 /** The least time between two counts of changing requests, in milliseconds. */
 const countEvery = 5_000
 

@@ -273,11 +273,13 @@ const SettingsForm = ({ fields, isShown, revision }: SettingsFields & {
           </fieldset>
         ))}
         <Failure text={failure} />
-        <div class="actions sticky">
-          <button type="submit" class="primary" disabled={changes.length === 0}>{t.review}</button>
-          <button type="button" disabled={drafts.size === 0} onClick={discard}>{t.discard}</button>
-          {changes.length > 0 && <span class="hint">{t.changeCount(changes.length)}</span>}
-        </div>
+        {(changes.length > 0 || drafts.size > 0) && (
+          <div class="actions sticky">
+            <button type="submit" class="primary" disabled={changes.length === 0}>{t.review}</button>
+            <button type="button" onClick={discard}>{t.discard}</button>
+            {changes.length > 0 && <span class="hint">{t.changeCount(changes.length)}</span>}
+          </div>
+        )}
       </form>
       {reviewing && (
         <Review

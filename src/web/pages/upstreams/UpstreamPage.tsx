@@ -9,6 +9,7 @@ import { Facts } from "../../parts/Facts.tsx"
 import { duration, minuteOfDay, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
+import { RowMenu } from "../../parts/Menu.tsx"
 import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { accountName, defaultUpstream } from "../../state/names.ts"
 import { useValue } from "../../state/registry.ts"
@@ -69,13 +70,22 @@ const Upstream = ({ isGone, item }: { readonly item: UpstreamItem; readonly isGo
   const page = () => (
     <>
       <Heading name={name}>
-        <a class="button" href={linkTo("upstreams")}>{t.allUpstreams}</a>
         <button type="button" disabled={isTesting} onClick={test}>{t.test}</button>
         <button type="button" onClick={() => setOpen("edit")}>{t.edit}</button>
-        <button type="button" disabled={busy} onClick={toggle}>{enabled ? t.disable : t.enable}</button>
-        {name !== defaultUpstream && (
-          <button type="button" class="danger" onClick={() => setOpen("delete")}>{t.delete}</button>
-        )}
+        <RowMenu
+          of={name}
+          items={[
+            { id: "toggle", text: enabled ? t.disable : t.enable, disabled: busy, onClick: toggle },
+            {
+              id: "delete",
+              text: t.delete,
+              danger: true,
+              apart: true,
+              disabled: name === defaultUpstream,
+              onClick: () => setOpen("delete")
+            }
+          ]}
+        />
       </Heading>
       <Card>
         <Facts

@@ -3,19 +3,18 @@
  */
 import { useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
-import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
+import { Empty } from "../../parts/Empty.tsx"
 import { Search } from "../../parts/Form.tsx"
-import { duration, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Row, Table } from "../../parts/Table.tsx"
-import { UpstreamBadge } from "../../parts/UpstreamBadge.tsx"
 import { defaultUpstream } from "../../state/names.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { type UpstreamItem, upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
 import { DurabilityNotice } from "../configuration.tsx"
+import { useWorkCells, useWorkColumns } from "../overview/UpstreamRows.tsx"
 import { DeleteUpstream } from "./DeleteUpstream.tsx"
 import { EditUpstream } from "./EditUpstream.tsx"
 import { UpstreamPage } from "./UpstreamPage.tsx"
@@ -26,47 +25,24 @@ const UpstreamRow = ({ item, onDelete, onEdit }: {
   readonly onEdit: () => void
   readonly onDelete: () => void
 }) => {
-  const { common, upstreams: t } = useTexts()
-  const { base_url, driver, enabled, in_use, last_5m, max_inflight, models, name, proxy, waiting } = item
+  const { upstreams: t } = useTexts()
+  const { base_url, driver, enabled, models, name, proxy } = item
+  const way = [
+    t.drivers(driver),
+    t.modelCount(models.length),
+    ...base_url === "" ? [] : [base_url],
+    ...proxy === null ? [] : [t.through(proxy)]
+  ].join(" · ")
   const { busy, isTesting, test, toggle } = useUpstreamActions(item)
   return (
     <Row
       cells={[
         <>
           <a href={linkTo("upstreams", name)}>{name}</a>
-          {base_url !== "" && <p class="hint">{base_url}</p>}
-          <p class="hint" title={models.join(", ")}>
-            {`${t.drivers(driver)} · ${t.modelCount(models.length)}`}
-          </p>
-          {proxy !== null && <p class="hint">{t.through(proxy)}</p>}
+          <p class="hint rest" title={[way, ...models].join("\n")}>{way}</p>
         </>,
-        <>
-          <UpstreamBadge item={item} />
-          <CurrentWindows of={item} />
-        </>,
-        <>
-          {common.of(number(in_use), number(max_inflight))}
-          {waiting > 0 && <p class="hint">{t.waiting(number(waiting))}</p>}
-        </>,
+        ...useWorkCells(item),
         <Accounts key="accounts" item={item} />,
-        last_5m.requests === 0 ? "–" : (
-          <>
-            {last_5m.errors === 0
-              ? number(0)
-              : (
-                <a class="bad" href={linkTo("requests", undefined, { upstream: name, outcome: "failed" })}>
-                  {number(last_5m.errors)}
-                </a>
-              )}
-            <p class="hint">{t.ofTries(number(last_5m.requests))}</p>
-          </>
-        ),
-        last_5m.p50_ms === null ? "–" : (
-          <>
-            {duration(last_5m.p50_ms)}
-            {last_5m.p95_ms !== null && <p class="hint">{t.p95(duration(last_5m.p95_ms))}</p>}
-          </>
-        ),
         <RowMenu
           key="menu"
           of={name}
@@ -105,6 +81,7 @@ const UpstreamList = () => {
   // So that a dialog opens immediately.
   useFields("upstreams")
   const close = () => setOpen(undefined)
+  const columns = useWorkColumns()
   return (
     <>
       <Heading name={common.pages.upstreams}>
@@ -128,15 +105,14 @@ const UpstreamList = () => {
                 name={common.pages.upstreams}
                 columns={[
                   { name: t.upstream, rank: 1, class: "text" },
-                  { name: t.state, rank: 1, width: "15rem" },
-                  { name: t.slots, rank: 2, width: "7.5rem", number: true },
-                  { name: t.accounts, rank: 3, width: "9rem", class: "nowrap" },
-                  { name: t.errors, rank: 2, width: "6rem", number: true },
-                  { name: t.speed, rank: 3, width: "8rem", number: true },
+                  ...columns,
+                  { name: t.accounts, rank: 3, width: "7rem", number: true },
                   { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
                 ]}
                 rows={found.length}
-                empty={upstreams.length === 0 ? t.empty : t.noneFound}
+                empty={upstreams.length === 0
+                  ? <Empty action={t.add} onAction={() => setOpen({ name: "add" })}>{t.empty}</Empty>
+                  : t.noneFound}
               >
                 {found.map((item) => (
                   <UpstreamRow

@@ -19,6 +19,7 @@ import {
   when,
   zoneName
 } from "../../parts/format.ts"
+import { useMedia } from "../../parts/layout.ts"
 import { useStill } from "../../parts/still.ts"
 import { themeAtom, zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
@@ -74,12 +75,20 @@ const textsFor = (measure: MeasureName, currency: string | null) => {
   return { text: number, tick: compact }
 }
 
-export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
+/** Pixels from bar to bar with room for a line around each part. */
+const leastPitch = 7
+
+/** Chips of the legend that a small window shows at first. */
+const chipsAtFirst = 3
+
+export const Chart = ({ before, currency, measure, nameOf, onRange, stack, unit }: {
   readonly stack: Stack
   readonly unit: "hour" | "day"
   readonly measure: MeasureName
   readonly currency: string | null
   readonly nameOf: (part: Part) => string
+  /** The time before, as a pale line over the bars. */
+  readonly before: { readonly name: string; readonly values: ReadonlyArray<number | null> } | undefined
   /** Called with the chosen range, in Unix milliseconds. */
   readonly onRange: (from: number, to: number) => void
 }) => {
@@ -105,20 +114,25 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
   // A reply with the same content leaves the chart, and what is hovered in it, as it is.
   const content = isDragged
     ? drawn.current
-    : JSON.stringify([stack.times, stack.parts.map((part) => [nameOf(part), part.values, part.total])])
+    : JSON.stringify([
+      stack.times,
+      stack.parts.map((part) => [nameOf(part), part.values, part.total]),
+      before?.values
+    ])
   drawn.current = content
-  const whole = useMemo(() => stack, [content])
+  const whole = useMemo(() => ({ ...stack, before: before?.values }), [content])
   const partColour = useColours(whole.parts)
   const shown = useMemo(() => {
     const alone = whole.parts.filter((part) => idOf(part) === isolated)
-    return alone.length === 0 ? whole : { ...whole, parts: alone }
+    // The time before is known as a whole.
+    return alone.length === 0 ? whole : { ...whole, parts: alone, before: undefined }
   }, [whole, isolated])
   const { text, tick } = textsFor(measure, currency)
   const legend = useStill<Part, HTMLDivElement>(whole.parts, idOf, [unit, measure])
   useEffect(() => {
     const element = place.current
     if (element === null) return
-    const { parts, times } = shown
+    const { before: earlier, parts, times } = shown
     const isLines = isLine(measure)
     const length = unit === "hour" ? 3600 : 24 * 3600
     const draw = () => {
@@ -135,7 +149,8 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
         fill: colourOf(element, partColour(part)),
         // Parts of a bar stand apart.
         stroke: surface,
-        width: 1,
+        // Where a bar is hardly wider than that, it would be nothing else.
+        width: element.clientWidth > times.length * leastPitch ? 1 : 0,
         points: { show: false },
         ...bars === undefined ? {} : { paths: bars }
       })
@@ -155,12 +170,16 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
             {},
             ...isLines
               ? parts.map((part): UPlot.Series => ({ stroke: colourOf(element, partColour(part)), width: 2 }))
-              : parts.toReversed().map(stacked)
+              : parts.toReversed().map(stacked),
+            ...earlier === undefined
+              ? []
+              : [{ stroke: colourOf(element, "--edge"), width: 2, dash: [4, 4], points: { show: false } }]
           ],
           axes: [
             {
               ...axis,
               space: 70,
+              size: 30,
               values: (_, splits) =>
                 splits.map((seconds) => unit === "day" ? utcDay(seconds * 1000) : hourTick(seconds * 1000))
             },
@@ -193,7 +212,11 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
             }]
           }
         },
-        [[...times], ...isLines ? parts.map(({ values }) => [...values]) : topsOf(shown).map((values) => [...values])],
+        [
+          [...times],
+          ...isLines ? parts.map(({ values }) => [...values]) : topsOf(shown).map((values) => [...values]),
+          ...earlier === undefined ? [] : [[...earlier]]
+        ],
         element
       )
     }
@@ -217,11 +240,15 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
     const value = time === undefined ? total : values[pointed!]
     return value === undefined || value === null ? "" : text(value)
   }
+  const isSmall = useMedia("(max-width: 699px)")
+  const [unfolded, setUnfolded] = useState(false)
+  const isFolded = isSmall && !unfolded && legend.shown.length > chipsAtFirst + 1
+  const earlier = pointed === undefined ? undefined : before?.values[pointed]
   return (
     <div class="card chart">
       <div ref={place} aria-hidden="true" onMouseDown={() => setDragged(true)} />
       <div ref={legend.ref} class="actions" role="group" aria-label={t.legend}>
-        {legend.shown.map((part) => {
+        {legend.shown.slice(0, isFolded ? chipsAtFirst : undefined).map((part) => {
           const id = idOf(part)
           return (
             <Chip key={id} pressed={id === isolated} onClick={() => setIsolated(id === isolated ? undefined : id)}>
@@ -230,6 +257,17 @@ export const Chart = ({ currency, measure, nameOf, onRange, stack, unit }: {
             </Chip>
           )
         })}
+        {isSmall && legend.shown.length > chipsAtFirst + 1 && (
+          <Chip onClick={() => setUnfolded(!unfolded)} aria-expanded={!isFolded}>
+            {isFolded ? t.more(legend.shown.length - chipsAtFirst) : t.less}
+          </Chip>
+        )}
+        {before !== undefined && isolated === undefined && (
+          <span class="hint of-span">
+            <span class="swatch dashed" aria-hidden="true" />
+            {before.name} {earlier !== null && earlier !== undefined && <b class="number">{text(earlier)}</b>}
+          </span>
+        )}
         <span class="hint">
           {time === undefined ? zoneName() : unit === "hour" ? when(time * 1000) : utcDay(time * 1000)}
         </span>

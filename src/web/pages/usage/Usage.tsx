@@ -13,14 +13,16 @@ import { numbers, Table } from "../../parts/Table.tsx"
 import { at } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
 import { readOf } from "../../state/reads.ts"
-import { registry, useAtom } from "../../state/registry.ts"
+import { registry, useAtom, useValue } from "../../state/registry.ts"
 import { countsAtom } from "../../state/requests.ts"
 import { linkTo, type Query } from "../../state/route.ts"
 import { sessionAtom } from "../../state/session.ts"
 import { useTexts } from "../../state/texts.ts"
 import { isoHour } from "../nouns/hours.ts"
+import { sumBefore, timeBefore, valuesBefore } from "./before.ts"
 import { Chart } from "./Chart.tsx"
 import { type Choice, pick, queryOf, type Range, ranges, rereadAfter, useChoice } from "./choice.ts"
+import { Headline } from "./Headline.tsx"
 import { MissReasons } from "./MissReasons.tsx"
 import {
   type CachePart,
@@ -73,7 +75,37 @@ const Misses = ({ choice }: { readonly choice: Choice }) => {
   )
 }
 
-const UsageChart = ({ choice, reply, table }: {
+/** The name of the range of a choice. */
+const rangeOf = ({ isCustom, range }: Choice) => isCustom ? "custom" as const : range
+
+/** The headline of a choice; its place while the reply of the table is read. */
+const Summary = ({ before, choice, table }: {
+  readonly before: UsageReply | undefined
+  readonly choice: Choice
+  readonly table: UsageReply | undefined
+}) => {
+  const nameOf = useNames()
+  if (table === undefined) return <p class="headline">{"\u00a0"}</p>
+  const { measure, unit } = choice
+  const [first] = table.by
+  return (
+    <Headline
+      reply={table}
+      measure={measure}
+      range={rangeOf(choice)}
+      before={before === undefined
+        ? undefined
+        : isLine(measure)
+        ? before.totals[measure] ?? undefined
+        : sumBefore(before, unit, measure, choice, Date.now(), dayIn)}
+      nameOf={first === undefined || first === "hour" || first === "day" ? undefined : (row) => nameOf(row, first)}
+    />
+  )
+}
+
+const UsageChart = ({ before, choice, reply, table }: {
+  /** The reply of the time before; `undefined` until it is read. */
+  readonly before: UsageReply | undefined
   readonly choice: Choice
   readonly reply: UsageReply
   /** The reply of the table: it has the percentiles of the whole time. */
@@ -95,9 +127,16 @@ const UsageChart = ({ choice, reply, table }: {
         : undefined
     return linesOf(reply, time, split, measure, (value) => of(value)?.[measure] ?? undefined, dayIn)
   }, [reply, table, time, split, measure])
+  const values = useMemo(
+    () => before === undefined ? undefined : valuesBefore(before, time, measure, stack.times.length, dayIn),
+    [before, time, measure, stack]
+  )
+  // Lines of several parts are compared with each other.
+  const isCompared = values !== undefined && values.length > 0 && !(isLine(measure) && split !== undefined)
   return (
     <Chart
       stack={stack}
+      before={isCompared ? { name: t.before[rangeOf(choice)], values } : undefined}
       unit={time}
       measure={choice.measure}
       currency={reply.currency}
@@ -145,6 +184,11 @@ export const Usage = () => {
     () => readOf("admin-usage", "query", { query: queryOf(choice, [unit, split], 10_000) }),
     [choice]
   )
+  const earlier = useMemo(
+    () => readOf("admin-usage", "query", { query: queryOf({ ...choice, ...timeBefore(choice) }, [unit], 10_000) }),
+    [choice]
+  )
+  const beforeReply = useValue(earlier)
   const result = useAtom(usage)
   const table = Option.getOrUndefined(AsyncResult.value(result))
   const isFailed = AsyncResult.isFailure(result)
@@ -176,9 +220,9 @@ export const Usage = () => {
             {t.csv}
           </a>
         )}
-        <a class="button" href={linkTo("sessions")}>{common.pages.sessions}</a>
         <button type="button" onClick={reload}>{t.reload}</button>
       </Heading>
+      {!isFailed && <Summary choice={choice} table={table} before={beforeReply} />}
       <div class="row">
         <Select
           label={t.range}
@@ -213,7 +257,7 @@ export const Usage = () => {
             each,
             t.measures[each]
           ])}
-          onValue={(value) => pick({ measure: value === "requests" ? "" : value, sort: "", order: "" })}
+          onValue={(value) => pick({ measure: value, sort: "", order: "" })}
         />
         {measure !== "cache" && (
           <Select
@@ -233,7 +277,10 @@ export const Usage = () => {
         </span>
       </div>
       <Loaded atom={series} failed={() => <span />}>
-        {(reply) => reply.rows.length > 0 ? <UsageChart choice={choice} reply={reply} table={table} /> : null}
+        {(reply) =>
+          reply.rows.length > 0
+            ? <UsageChart before={beforeReply} choice={choice} reply={reply} table={table} />
+            : null}
       </Loaded>
       <Loaded
         atom={usage}

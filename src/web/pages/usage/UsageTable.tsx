@@ -3,6 +3,7 @@
  */
 import type { ComponentChildren } from "preact"
 import { dateTime, dayStart, number, percent, utcDate } from "../../parts/format.ts"
+import { useLayout } from "../../parts/layout.ts"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { type Column, Pager, Row, Table } from "../../parts/Table.tsx"
 import { Count, Money, Took } from "../../parts/Values.tsx"
@@ -134,6 +135,17 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
       : "–"
   const took = (name: LineName) => percentile(name, (value) => <Took ms={value} />)
   const columns: ReadonlyArray<Measure | false> = [
+    hasCost && {
+      name: currency === null ? t.cost : t.costIn(currency),
+      sort: "cost",
+      rank: 2,
+      cell: ({ cost, unpriced_requests }) => (
+        <span title={unpriced_requests === 0 ? undefined : common.unpriced(unpriced_requests)}>
+          <Money amount={cost} currency={currency} inTable />
+          {unpriced_requests > 0 && " *"}
+        </span>
+      )
+    },
     { name: t.requests, sort: "requests", rank: 2, cell: ({ requests }) => <Count value={requests} /> },
     {
       name: t.failed,
@@ -148,7 +160,7 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
         </span>
       )
     },
-    { name: t.left, sort: "left", rank: 3, cell: ({ left, requests }) => <Share value={left} of={requests} /> },
+    { name: t.left, sort: "left", rank: 3, cell: ({ left }) => <Count value={left} /> },
     measure === "tokens" &&
     { name: t.tokens, sort: "total_tokens", rank: 3, cell: ({ total_tokens }) => <Count value={total_tokens} /> },
     {
@@ -171,23 +183,18 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
         </span>
       )
     },
-    hasCost && {
-      name: currency === null ? t.cost : t.costIn(currency),
-      sort: "cost",
+    {
+      name: t.fromCache,
+      sort: "prompt_cache_hit_rate",
       rank: 2,
-      cell: ({ cost, unpriced_requests }) => (
-        <span title={unpriced_requests === 0 ? undefined : common.unpriced(unpriced_requests)}>
-          <Money amount={cost} currency={currency} inTable />
-          {unpriced_requests > 0 && " *"}
-        </span>
-      )
+      cell: (row) => <CacheShare row={row} />
     },
     { name: t.percentiles.first_event_p50_ms, sort: "first_event_p50_ms", rank: 3, cell: took("first_event_p50_ms") },
     { name: t.percentiles.first_event_p95_ms, sort: "first_event_p95_ms", rank: 2, cell: took("first_event_p95_ms") },
     { name: t.percentiles.duration_p95_ms, sort: "duration_p95_ms", rank: 2, cell: took("duration_p95_ms") },
     { name: t.percentiles.queue_p95_ms, sort: "queue_p95_ms", rank: 3, cell: took("queue_p95_ms") },
     {
-      name: t.percentiles.tokens_per_second_p50,
+      name: t.speed,
       sort: "tokens_per_second_p50",
       rank: 3,
       cell: percentile("tokens_per_second_p50", number)
@@ -201,12 +208,6 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
           <Count value={attempts} />
         </span>
       )
-    },
-    measure === "cache" && {
-      name: t.fromCache,
-      sort: "prompt_cache_hit_rate",
-      rank: 2,
-      cell: (row) => <CacheShare row={row} />
     }
   ]
   return columns.flatMap((column): ReadonlyArray<Measure> => {
@@ -221,6 +222,9 @@ const useMeasures = ({ measure }: Choice, { currency, totals }: UsageReply): Rea
   })
 }
 
+/** What a card shows. */
+const onCards: ReadonlySet<SortName> = new Set(["cost", "requests", "failed", "prompt_cache_hit_rate"])
+
 /** The rows of a time: those of the first groups in the chosen order, and the sums of all. */
 export const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonly reply: UsageReply }) => {
   const { common, usage: t } = useTexts()
@@ -232,7 +236,11 @@ export const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonl
   const { asked, measure, page } = choice
   // Of the reply, which may still be one of an earlier choice.
   const order = orderFor(asked, first, measure)
-  const measures = useMeasures(choice, reply)
+  const isCards = useLayout() === "cards"
+  // A card has room for two lines; by the others it can be sorted.
+  const measures = useMeasures(choice, reply).map((each) =>
+    isCards && !onCards.has(each.sort) && each.class !== "part-of" ? { ...each, cell: () => null } : each
+  )
   // Without an order of its own, the newest time is first.
   const rows = order === undefined ? reply.rows.toReversed() : reply.rows
   const pages = Math.max(1, Math.ceil(rows.length / pageSize))

@@ -4,6 +4,7 @@
 import { useMemo } from "preact/hooks"
 import { timeZone } from "../../parts/format.ts"
 import { type Order, useOrder } from "../../parts/Table.tsx"
+import { useCurrency } from "../../state/currency.ts"
 import { zoneAtom } from "../../state/preferences.ts"
 import { useAtom } from "../../state/registry.ts"
 import { choose, type Query, useQuery } from "../../state/route.ts"
@@ -38,6 +39,7 @@ export const useChoice = () => {
   const shownDimensions = several ? dimensions : dimensions.filter((name) => name !== "upstream" && name !== "target")
   // The API counts in hours: the same hour gives the same query.
   const end = endOfHour(Date.now())
+  const hasCost = useCurrency() !== undefined
   const zone = (useAtom(zoneAtom), timeZone())
   return useMemo(() => {
     const range = oneOf(Object.keys(ranges) as ReadonlyArray<Range>, query["range"]) ?? "day"
@@ -48,7 +50,7 @@ export const useChoice = () => {
     // What is filtered by one value is grouped by the next thing.
     const fallback = (["model", ...shownDimensions] as const).find((name) => only[name] === undefined)
     const by: Grouping = oneOf([...shownDimensions, "hour", "day"], query["by"]) ?? fallback ?? "model"
-    const measure = oneOf(measureNames, query["measure"]) ?? "requests"
+    const measure = oneOf(measureNames, query["measure"]) ?? (hasCost ? "cost" : "requests")
     const isTimed = by === "hour" || by === "day"
     const second = oneOf(shownDimensions, query["second"])
     return {
@@ -70,7 +72,7 @@ export const useChoice = () => {
       page: Math.max(1, Math.trunc(Number(query["page"])) || 1),
       shownDimensions
     }
-  }, [query, end, several, zone])
+  }, [query, end, several, zone, hasCost])
 }
 
 export type Choice = ReturnType<typeof useChoice>

@@ -17,7 +17,7 @@ export const dimensions = ["key", "model", "account", "style", "upstream", "targ
 
 /** What the chart's bars show. */
 const barNames = ["requests", "failed", "tokens", "cache", "cost"] as const
-type BarName = (typeof barNames)[number]
+export type BarName = (typeof barNames)[number]
 
 /** What the chart shows as lines: percentiles, which do not add up. */
 export const lineNames = [
@@ -111,7 +111,7 @@ const withSums = (
 /** The most parts of a bar; the rest is one part more. */
 const mostParts = 7
 
-type Series = Pick<Usage, "from" | "to" | "rows" | "truncated">
+export type Series = Pick<Usage, "from" | "to" | "rows" | "truncated">
 
 /** The day of a time, as its first millisecond in UTC. */
 type DayOf = (time: number) => number
