@@ -34,15 +34,3 @@ export const allowsReference = (list: string, name: string): boolean => {
     (names.length === 0 ||
       names.some((each) => each.endsWith("*") ? name.startsWith(each.slice(0, -1)) : each === name))
 }
-
-/** An absolute path, of Windows too. */
-const absolute = /^(?:\/|[A-Za-z]:[\\/])/
-
-/** The variable that names the folders whose files references may name. */
-export const secretFoldersVariable = "GATEWAY_SECRET_DIRS"
-
-/** Reads the folders of a list, which commas separate; `undefined` for a path that is not absolute. */
-export const parseSecretFolders = (text: string): ReadonlyArray<string> | undefined => {
-  const folders = text.split(",").map((folder) => folder.trim()).filter((folder) => folder !== "")
-  return folders.every((folder) => absolute.test(folder)) ? folders : undefined
-}

@@ -14,9 +14,9 @@ import path from "node:path"
 import type { ConfigInvalid } from "./ConfigError.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { forEachCooperatively, type RawConfig } from "./json.ts"
-import { parseSecretFolders, secretFoldersVariable } from "./referenceNames.ts"
 import { filePrefix, type Variables } from "./references.ts"
 import { readRegularFile } from "./regularFile.ts"
+import { parseSecretFolders, secretFoldersVariable } from "./secretFolders.ts"
 
 /** The most bytes of a file, and the most files of a configuration. */
 const longestSecret = 64 * 1024
