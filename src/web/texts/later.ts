@@ -452,7 +452,6 @@ export const later = {
     models: "Models",
     time: "Time in all",
     title: (name: string) => `Session ${name}`,
-    back: "All sessions",
     start: "Start",
     end: "End",
     after: (length: string) => `after ${length}`,

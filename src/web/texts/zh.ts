@@ -992,7 +992,6 @@ export const zh: AllTexts = {
     models: "模型",
     time: "总用时",
     title: (name) => `会话 ${name}`,
-    back: "所有会话",
     start: "开始",
     end: "结束",
     after: (length) => `历时 ${length}`,
