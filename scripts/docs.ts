@@ -112,6 +112,9 @@ const variables: Readonly<Record<string, readonly [meaning: string, field?: keyo
   HOST_TEAM_ID: ["Hosting platform: team of the project."],
   HOST_API_URL: ["Hosting platform: address of its API."],
   GATEWAY_RELEASES_URL: ["Document of the latest release, in the form of GitHub's API."],
+  GATEWAY_SECRET_DIRS: [
+    "Folders whose files `${file:…}` in the configuration may name, with commas between. Unset: none."
+  ],
   GATEWAY_REFERENCES: [
     "Variables that `${NAME}` in the configuration may name, such as `HOSTED_KEY, UPSTREAM_*`. Unset: all but the gateway's own (`GATEWAY_…`, `HOST_…`, `OTEL_…`, `HOST` and `PORT`), which no list allows."
   ]

@@ -40,6 +40,7 @@ import { makeLock } from "./lock.ts"
 import { mergeConfigs } from "./merge.ts"
 import { followFile, settleOwn } from "./ownConfig.ts"
 import { noteRemovedKeys } from "./rawConfig.ts"
+import { followSecretFiles } from "./secretFiles.ts"
 import { generateKey, loadJwtSecret, makeJwtSecret } from "./secrets.ts"
 import { loadShared, makeSharedRevision, type Shared, SharedRevision } from "./sharedConfig.ts"
 import { keptName, makeKeptDocument } from "./sharedDocument.ts"
@@ -300,6 +301,8 @@ const make = Effect.fnUntraced(function*(
     ),
     Effect.forkScoped
   )
+
+  yield* followSecretFiles(state, writer, (raw) => decode(raw, "keep-first"))
 
   const store = ConfigStore.of({
     current: Effect.sync(() => SubscriptionRef.getUnsafe(state).config),

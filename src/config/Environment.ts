@@ -14,7 +14,13 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { availableParallelism } from "node:os"
-import { namesVariable, parseReferenceNames, referencesVariable } from "./referenceNames.ts"
+import {
+  namesVariable,
+  parseReferenceNames,
+  parseSecretFolders,
+  referencesVariable,
+  secretFoldersVariable
+} from "./referenceNames.ts"
 
 /** One or more variables are invalid. One line each, without the values. */
 export class EnvironmentInvalid extends Schema.TaggedError<EnvironmentInvalid>()("EnvironmentInvalid", {
@@ -68,6 +74,8 @@ export interface EnvironmentShape {
   readonly releasesUrl: string | undefined
   /** `GATEWAY_REFERENCES`: the variables that references of the configuration may name. */
   readonly references: ReadonlyArray<string>
+  /** `GATEWAY_SECRET_DIRS`: the folders whose files references of the configuration may name. */
+  readonly secretFolders: ReadonlyArray<string>
 }
 
 /** A variable of the environment as trimmed text; empty if unset or unreadable. */
@@ -199,6 +207,12 @@ export class Environment extends Context.Service<Environment, EnvironmentShape>(
         [],
         "must be names of variables, or beginnings of names before *, with commas between",
         parseReferenceNames
+      ),
+      secretFolders: variable(
+        secretFoldersVariable,
+        [],
+        "must be absolute paths of folders, with commas between",
+        parseSecretFolders
       )
     })
     const checked = Result.all(read)

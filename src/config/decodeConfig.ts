@@ -39,6 +39,7 @@ import { decodeModelFacts } from "./modelFacts.ts"
 import { decodeCurrency, decodeListPrices, decodePrices, withServedNames } from "./prices.ts"
 import { CurrentVariables } from "./references.ts"
 import * as Groups from "./schema.ts"
+import { withSecretFiles } from "./secretFiles.ts"
 import { readPemFiles } from "./tls.ts"
 import { unknownFields } from "./unknownFields.ts"
 import { type AccountCount, checkCredentialHeaders, checkLogins, countAccounts, limitsOf } from "./upstreamAccounts.ts"
@@ -272,12 +273,17 @@ export const decodeConfig = Effect.fnUntraced(function*(
 ): Effect.fn.Return<DecodedConfig, ConfigInvalid> {
   yield* checkFormat(raw, options.source)
   const known = options.previous
+  const variables = yield* withSecretFiles(raw, yield* CurrentVariables)
   const before = known?.config
   const keys = yield* decodeKeys(raw["keys"], options.duplicates, before?.configured_keys)
   const names = upstreamNames(raw)
   const accounts = known !== undefined && known.raw["accounts"] === raw["accounts"]
     ? unchangedAccounts(known, names)
-    : yield* decodeAccounts(raw["accounts"], options.duplicates, names, options.strays)
+    : yield* Effect.provideService(
+      decodeAccounts(raw["accounts"], options.duplicates, names, options.strays),
+      CurrentVariables,
+      variables
+    )
   const records = yield* decodeKeyRecords(raw["key_records"])
   const faults = [...keys.faults, ...accounts.faults, ...records.faults]
   const prices = yield* decodePrices(raw["prices"], faults)
@@ -286,8 +292,8 @@ export const decodeConfig = Effect.fnUntraced(function*(
   const list = yield* decodeListPrices(raw["prices"], currency, faults)
   const groups = decodeGroups(raw, faults)
   const model_aliases = new Map(Object.entries(groups.model_aliases ?? {}))
-  const outside = { variables: yield* CurrentVariables, files: yield* readPemFiles(raw) }
-  const webhooks = decodeWebhooks(raw["webhooks"], outside.variables, faults)
+  const outside = { variables, files: yield* readPemFiles(raw) }
+  const webhooks = decodeWebhooks(raw["webhooks"], variables, faults)
   const decoded = decodeUpstreams(raw, groups.upstream, outside, faults)
   const counts = countAccounts(accounts.value.accounts)
   checkCredentialHeaders(decoded.upstreams, counts, faults)

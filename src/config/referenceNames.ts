@@ -3,6 +3,8 @@
  * those that the gateway reads itself. A token for the admin API could else take the admin key along.
  */
 
+import path from "node:path"
+
 /** The gateway's own variables, which may hold the credentials of its operator and of the host. Windows ignores the case of names. */
 const own = /^(?:PORT|HOST|(?:GATEWAY|HOST|OTEL)_.*)$/i
 
@@ -10,7 +12,7 @@ const own = /^(?:PORT|HOST|(?:GATEWAY|HOST|OTEL)_.*)$/i
 const pattern = /^(?:[A-Za-z_][A-Za-z0-9_]*\*?|\*)$/
 
 /** A reference to a variable. Where none is replaced, a text with one is most likely a secret that anybody can guess. */
-const reference = /\$\{[A-Za-z_][A-Za-z0-9_]*\}/
+const reference = /\$\{(?:[A-Za-z_][A-Za-z0-9_]*|file:[^}]*)\}/
 
 /** Whether a text refers to a variable, as `${NAME}`. */
 export const namesVariable = (text: string): boolean => reference.test(text)
@@ -33,4 +35,13 @@ export const allowsReference = (list: string, name: string): boolean => {
   return names !== undefined &&
     (names.length === 0 ||
       names.some((each) => each.endsWith("*") ? name.startsWith(each.slice(0, -1)) : each === name))
+}
+
+/** The variable that names the folders whose files references may name. */
+export const secretFoldersVariable = "GATEWAY_SECRET_DIRS"
+
+/** Reads the folders of a list, which commas separate; `undefined` for a path that is not absolute. */
+export const parseSecretFolders = (text: string): ReadonlyArray<string> | undefined => {
+  const folders = text.split(",").map((folder) => folder.trim()).filter((folder) => folder !== "")
+  return folders.every((folder) => path.isAbsolute(folder)) ? folders : undefined
 }

@@ -1,5 +1,5 @@
 /**
- * References to variables of the environment within configured secrets: `${NAME}` is the variable's value, `$${` is `${`. The
+ * References to variables of the environment and to files within configured secrets: `${NAME}` is the variable's value, `$${` is `${`. The
  * configuration keeps the text as written; only its use has the value. `referenceNames.ts` says which variables may be named.
  */
 import * as Context from "effect/Context"
@@ -8,6 +8,9 @@ import { shortenName } from "../domain/GatewayError.ts"
 import { type Fault, fault } from "./ConfigError.ts"
 import { isProxySetting } from "./proxies.ts"
 import { allowsReference, isOwnVariable, referencesVariable } from "./referenceNames.ts"
+
+/** Begins a reference to a file (`secretFiles.ts`). */
+export const filePrefix = "file:"
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/
 
@@ -32,7 +35,7 @@ export const resolveReferences = (text: string, variables: Variables): Reference
   let fault: Referenced | undefined
   const value = text.replace(reference, (found, name: string | undefined) => {
     if (name === undefined) return "${"
-    const isName = variableName.test(name)
+    const isName = variableName.test(name) || name.startsWith(filePrefix)
     const known = !isName ? undefined : isOwnVariable(name) ? null : variables(name)
     if (typeof known === "string") return known
     fault ??= known === undefined ? { missing: name } : { refused: name }
@@ -59,6 +62,13 @@ export const secretAt = (
     ? "which is the gateway's own"
     : "which GATEWAY_REFERENCES does not allow"
   const name = "missing" in found ? found.missing : found.refused
+  if (name.startsWith(filePrefix)) {
+    const why = "missing" in found
+      ? "which must be a regular file with a text of at most 64 KiB"
+      : "which is in no folder of GATEWAY_SECRET_DIRS"
+    faults.push(fault(place, `refers to the file ${shortenName(name.slice(filePrefix.length))}, ${why}`))
+    return Redacted.make("")
+  }
   // A text that is no name of a variable may be a part of a secret.
   const named = variableName.test(name) ? `the environment variable ${shortenName(name)}` : "an environment variable"
   faults.push(fault(place, `refers to ${named}, ${rule}`))

@@ -15,18 +15,18 @@ export interface AddressRange {
   readonly bits: number
 }
 
-/** Addresses whose results are remembered, since a client sends many requests. At this number all are forgotten. */
+/** Texts whose results are remembered, since a client sends many requests. At this number all are forgotten. */
 const mostRemembered = 1_024
 
 /** The function, which remembers its results. */
-export const remembering = <A>(resultOf: (address: string) => A): (address: string) => A => {
+export const remembering = <A>(resultOf: (text: string) => A): (text: string) => A => {
   const results = new Map<string, A>()
-  return (address) => {
-    const known = results.get(address)
+  return (text) => {
+    const known = results.get(text)
     if (known !== undefined) return known
     if (results.size >= mostRemembered) results.clear()
-    const result = resultOf(address)
-    results.set(address, result)
+    const result = resultOf(text)
+    results.set(text, result)
     return result
   }
 }

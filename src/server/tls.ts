@@ -103,7 +103,16 @@ export const hasCertificate = (request: HttpServerRequest.HttpServerRequest): bo
   return socket === undefined || (socket instanceof TLSSocket && socket.authorized)
 }
 
-const isAdminPath = (path: string): boolean => /^\/(?:admin|console|metrics)(?:\/|$)/.test(path)
+/** Escapes, repeated slashes and the address of a proxy's request lead to the same endpoint: the router ignores them too. */
+const isAdminPath = (path: string): boolean => {
+  let decoded = path
+  try {
+    decoded = decodeURIComponent(path)
+  } catch {
+    // The router knows no path with such an escape.
+  }
+  return /^(?:[a-z][a-z0-9+.-]*:\/\/[^/]*)?\/+(?:admin|console|metrics)(?:[/;]|$)/i.test(decoded)
+}
 
 /** Whether the configuration asks callers of a path for a certificate. */
 export const needsCertificate = ({ tls }: typeof ServerGroup.Type, path: string): boolean =>

@@ -125,6 +125,14 @@ describe("TLS of the port", () => {
       statuses[0].text,
       "This gateway serves callers with a client certificate (server.tls.client_ca): present one"
     )
+    // Another spelling of a path leads to the same endpoint, and needs the certificate too.
+    for (
+      const path of ["/%61dmin/version", "//admin/version", "https://127.0.0.1/admin/version", "/metrics", "/console"]
+    ) {
+      const { status, text } = await ask(port, path, {}, adminKey)
+      assert.strictEqual(status, 401, path)
+      assert.include(text, "present one", path)
+    }
     const older = await opened(port, { maxVersion: "TLSv1.2" }).then(() => "open", (error: Error) => error.message)
     assert.match(older, /protocol version/)
   })

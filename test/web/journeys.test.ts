@@ -2,7 +2,6 @@
  * Journeys at the console, from end to end, in Chromium.
  */
 import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
-import { readFileSync } from "node:fs"
 import type { Locator, Page } from "playwright-core"
 import { keyPreview } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
@@ -16,6 +15,7 @@ import {
   openPreferences,
   openSignedIn,
   result,
+  savedBy,
   signIn,
   useBrowser,
   type Watched
@@ -549,11 +549,9 @@ describe("journeys at the console", () => {
 
   it("transfer: a configuration is exported, previewed and imported", async () => {
     await signedIn("transfer")
-    const download = page.waitForEvent("download")
-    await button("Download").click()
-    const exported = await download
-    await result(page).getByText(`The configuration was exported as ${exported.suggestedFilename()}.`).waitFor()
-    assert.deepInclude(JSON.parse(readFileSync(await exported.path(), "utf8")), { keys: [businessKey] })
+    const exported = await savedBy(page, "Download")
+    await result(page).getByText(`The configuration was exported as ${exported.name}.`).waitFor()
+    assert.deepInclude(JSON.parse(exported.content), { keys: [businessKey] })
     const field = page.getByRole("textbox", { name: "Configuration to import" })
     await field.fill(`{"runtime":{"account_max_inflight":0}}`)
     await button("Preview import").click()
@@ -681,11 +679,9 @@ describe("journeys at the console", () => {
     await page.getByText("No session matches.").waitFor()
     await search.fill("the-session")
     await row.waitFor()
-    const saved = page.waitForEvent("download")
-    await button("Download CSV").click()
-    const file = await saved
-    assert.strictEqual(file.suggestedFilename(), "sessions-range-day-q-the-session.csv")
-    const [head, line, rest] = readFileSync(await file.path(), "utf8").split("\r\n")
+    const { content, name } = await savedBy(page, "Download CSV")
+    assert.strictEqual(name, "sessions-range-day-q-the-session.csv")
+    const [head, line, rest] = content.split("\r\n")
     assert.match(head ?? "", /^session,app,key,key_name,models,from,to,requests,failed/)
     assert.match(line ?? "", /^the-session,claude-code,[^,]+,[^,]*,upstream-chat,\d{4}-.*Z,\d{4}-.*Z,2,0,/)
     assert.strictEqual(rest, "")
@@ -696,13 +692,8 @@ describe("journeys at the console", () => {
     await signedIn("changes")
     const changes = page.getByRole("table", { name: "Changes" })
     await changes.getByRole("row", { name: /Admin key.*responses\.store_ttl_seconds not set\s+60/ }).waitFor()
-    const saved = page.waitForEvent("download")
-    await button("Download CSV").click()
-    const file = await saved
-    assert.strictEqual(file.suggestedFilename(), "changes.csv")
-    assert.match(
-      readFileSync(await file.path(), "utf8"),
-      /^at,who,name,address,node,action,fields\r\n[^]*responses\.store_ttl_seconds: – → 60/
-    )
+    const { content, name } = await savedBy(page, "Download CSV")
+    assert.strictEqual(name, "changes.csv")
+    assert.match(content, /^at,who,name,address,node,action,fields\r\n[^]*responses\.store_ttl_seconds: – → 60/)
   })
 })

@@ -190,6 +190,7 @@ const tasks: ReadonlyArray<readonly [name: string, task: () => Promise<unknown>]
     await tabTo(page.getByRole("combobox", { name: "Group by", exact: true }))
     await page.keyboard.type("App")
     await page.waitForURL(/by=app/)
+    await tabTo(button("Reload"))
   }],
   ["Models", async () => {
     await choose("Actions qwen3", "Set price")

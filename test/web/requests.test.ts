@@ -4,11 +4,10 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
-import { readFileSync } from "node:fs"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
-import { findings, goTo, launch, openSignedIn, settled, sideways, type Watched } from "./support.ts"
+import { findings, goTo, launch, openSignedIn, savedBy, settled, sideways, type Watched } from "./support.ts"
 
 const keyId = createHash("sha256").update(businessKey).digest("hex").slice(0, 16)
 
@@ -218,14 +217,9 @@ describe("the list of requests", () => {
     await start()
     await rows(50)
     const save = async () => {
-      const saved = page.waitForEvent("download")
-      await button("Download JSONL").click()
-      const file = await saved
-      const lines = readFileSync(await file.path(), "utf8").trimEnd().split("\n")
-      return [
-        file.suggestedFilename(),
-        lines.map((line) => (JSON.parse(line) as { request_id: string }).request_id)
-      ] as const
+      const { content, name } = await savedBy(page, "Download JSONL")
+      const lines = content.trimEnd().split("\n")
+      return [name, lines.map((line) => (JSON.parse(line) as { request_id: string }).request_id)] as const
     }
     const [all, ids] = await save()
     assert.strictEqual(all, "requests.jsonl")

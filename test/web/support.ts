@@ -4,6 +4,7 @@
 import { afterAll, assert, beforeAll } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
+import { text } from "node:stream/consumers"
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
 import { isWhole } from "../support/effort.ts"
 import { adminKey, type RunningGateway } from "../support/gateway.ts"
@@ -104,6 +105,17 @@ export const adminOf =
     const response = await fetch(gateway().url + path, { ...init, headers: { authorization: `Bearer ${adminKey}` } })
     return await response.json() as Readonly<Record<string, unknown>>
   }
+
+/** Presses a button that saves a file: its name and its text. */
+export const savedBy = async (
+  page: Page,
+  button: string
+): Promise<{ readonly name: string; readonly content: string }> => {
+  const saved = page.waitForEvent("download")
+  await page.getByRole("button", { name: button, exact: true }).click()
+  const file = await saved
+  return { name: file.suggestedFilename(), content: await text(await file.createReadStream()) }
+}
 
 /** A browser for the tests of a file. */
 export const useBrowser = (): () => Browser => {

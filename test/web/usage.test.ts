@@ -54,6 +54,16 @@ beforeAll(async () => {
     }
   }
   store.add(entry({ at: slowSince, key: idOf("team b"), model: "upstream-reasoner", cost: euros(900) }))
+  store.add(
+    entry({
+      at: slowSince,
+      key: "direct",
+      account: "none",
+      model: "cached-model",
+      promptTokens: 6_400,
+      cachedTokens: 4_800
+    })
+  )
   // In the week before.
   store.add(entry({ at: slowSince - 9 * 24 * hourLength, key: idOf("team b"), model: "earlier", cost: euros(3_000) }))
   store.add(entry({ at: slowSince, key: idOf("team a"), model: "upstream-reasoner", cost: euros(90) }))
@@ -149,6 +159,26 @@ describe("usage at the console", () => {
     assert.deepStrictEqual(await usage().locator("tbody th").allTextContents(), ["team b", "team a", "All"])
     await page.goBack()
     await usage().getByRole("link", { name: "upstream-chat" }).waitFor()
+  })
+
+  it("says what share of prompts caches had, and why the others were not cached, within two clicks", async () => {
+    await page.route(/\/admin\/requests\/facets\?/, async (route) => {
+      const reply = await route.fetch()
+      const counted = await reply.json() as { readonly total: number; readonly facets: object }
+      const prompt_cache = [{ value: "expired", name: null, count: 3 }, { value: "changed", name: null, count: 1 }]
+      await route.fulfill({ json: { ...counted, total: 4, facets: { ...counted.facets, prompt_cache } } })
+    })
+    await goTo(page, "Overview")
+    const pressed = clicks()
+    await pressed.click(inNavigation("Usage"))
+    await page.getByText(/ 65 % of the tokens of prompts came from caches\.$/).waitFor()
+    await usage().getByRole("row", { name: /^cached-model .* 75 % / }).waitFor()
+    await pressed.choose(page.getByRole("combobox", { name: "Chart shows" }), "Prompts by cache")
+    const reasons = page.getByRole("table", { name: "Why prompts were not cached" })
+    await reasons.getByRole("row", { name: /^Expired 3 75 %$/ }).waitFor()
+    await page.getByText(/^7,620 tokens of prompts in 24 hours\./).waitFor()
+    assert.strictEqual(pressed.count, 2)
+    await page.unrouteAll({ behavior: "ignoreErrors" })
   })
 
   it("leads from a row to its page, which has its day, where it is served, its price and its failures", async () => {

@@ -316,6 +316,8 @@ const DeleteSessionsReply = Schema.Struct({
   note: Schema.optionalKey(Schema.String)
 })
 
+const named = { identifier: Schema.NonEmptyString }
+
 export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
   HttpApiEndpoint.get("list", "/admin/accounts", {
     query: {
@@ -350,7 +352,7 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
       example: { action: "add", accounts: [{ email: "another@example.com", password: "secret" }], dry_run: true }
     })),
   HttpApiEndpoint.patch("patch", "/admin/accounts/:identifier", {
-    params: { identifier: Schema.NonEmptyString },
+    params: named,
     payload: PatchAccountRequest,
     success: PatchAccountReply
   }).annotateMerge(documented({
@@ -361,19 +363,15 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     errors: [...changing, "not_found"],
     example: { disabled: true, note: "on holiday" }
   })),
-  HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", {
-    params: { identifier: Schema.NonEmptyString },
-    success: AccountsReply
-  }).annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
-  HttpApiEndpoint.post("renew", "/admin/accounts/:identifier/renew", {
-    params: { identifier: Schema.NonEmptyString },
-    success: RenewAccountReply
-  }).annotateMerge(documented({
-    summary: "Renew the token of an account's credential now",
-    description:
-      "Asks its source for a newer token. While that fails, the old one serves until its end. An account with a token or a login has nothing to renew: 409.",
-    errors: [...finding, "conflict"]
-  })),
+  HttpApiEndpoint.delete("remove", "/admin/accounts/:identifier", { params: named, success: AccountsReply })
+    .annotateMerge(documented({ summary: "Remove an account", errors: [...changing, "not_found"] })),
+  HttpApiEndpoint.post("renew", "/admin/accounts/:identifier/renew", { params: named, success: RenewAccountReply })
+    .annotateMerge(documented({
+      summary: "Renew the token of an account's credential now",
+      description:
+        "Asks its source for a newer token. While that fails, the old one serves until its end. An account with a token or a login has nothing to renew: 409.",
+      errors: [...finding, "conflict"]
+    })),
   HttpApiEndpoint.post("test", "/admin/accounts/test", { payload: TestAccountRequest, success: AccountTestResult })
     .annotateMerge(documented({
       summary: "Test an account",
@@ -395,11 +393,9 @@ export class AdminAccountsGroup extends HttpApiGroup.make("admin-accounts").add(
     errors: [...finding, ...bodies],
     example: { identifier: "someone@example.com" }
   })),
-  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(
-    documented({
-      summary: "Read the state of the queue over all nodes",
-      description: "Responds with 503 while the shared store is unavailable.",
-      errors: [...reading, "store_unavailable"]
-    })
-  )
+  HttpApiEndpoint.get("queue", "/admin/queue/status", { success: QueueStatusReply }).annotateMerge(documented({
+    summary: "Read the state of the queue over all nodes",
+    description: "Responds with 503 while the shared store is unavailable.",
+    errors: [...reading, "store_unavailable"]
+  }))
 ).middleware(AdminMiddleware).annotate(OpenApi.Description, "Operators: accounts and queue") {}

@@ -17,7 +17,6 @@ import { act, report } from "../state/actions.ts"
 import { rest } from "../state/client.ts"
 import { failureText } from "../state/failure.ts"
 import { readOf, reload } from "../state/reads.ts"
-import { useValue } from "../state/registry.ts"
 import { choose, useQuery } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
 
@@ -82,8 +81,6 @@ const Captured = () => {
     const query = { limit: shownReplies, ...(q === "" ? {} : { q }) }
     return readOf("admin-samples", "query", { query, reactivityKeys: ["captures"] })
   }, [q])
-  // A search over nothing has no use.
-  const isEmpty = useValue(found)?.items.length === 0 && q === ""
   return (
     <Section
       name={t.capturedReplies}

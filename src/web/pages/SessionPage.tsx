@@ -1,10 +1,10 @@
 /**
  * One session: what it took in all, its agents as a tree, and its turns in order, each with the tools that it called, its time and its cost.
  */
+import type { ComponentChildren } from "preact"
 import { useEffect, useMemo, useState } from "preact/hooks"
 import { RequestBadge } from "../parts/Badge.tsx"
 import { Empty } from "../parts/Empty.tsx"
-import { Facts } from "../parts/Facts.tsx"
 import { duration, exactTime, number, percent } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
 import { Loaded, Loading } from "../parts/Loaded.tsx"
@@ -21,7 +21,6 @@ import { listRequests, readRequest } from "../state/requests.ts"
 import { linkTo, useQuery } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
 import { exactly } from "./requests/filter.ts"
-import { CacheShare } from "./usage/CacheCell.tsx"
 import { treeOf } from "./usage/tree.ts"
 
 const day = 24 * 3_600_000
@@ -188,75 +187,78 @@ export const SessionPage = ({ of = "" }: { readonly of: string | undefined }) =>
           const [first] = rows
           return (
             <>
-              <div class="card">
-                <Facts
-                  facts={[
-                    [usage.groups.app, first?.app],
-                    [
-                      usage.groups.key,
-                      first?.key === undefined
-                        ? undefined
-                        : first.key_name ?? usage.specialKeys(first.key) ?? <code>{first.key}</code>
-                    ],
-                    [t.models, recorded?.models.join(", ")],
-                    [t.start, recorded === undefined ? undefined : exactTime(recorded.from)],
-                    [
-                      t.end,
-                      recorded === undefined
-                        ? undefined
-                        : `${exactTime(recorded.to)}, ${t.after(duration(recorded.to - recorded.from))}`
-                    ],
-                    [
-                      usage.requests,
-                      `${number(totals.requests)}${totals.failed === 0 ? "" : `, ${t.failedOf(number(totals.failed))}`}`
-                    ],
-                    [t.time, duration(totals.duration_ms)],
-                    [usage.tokens, number(totals.total_tokens)],
-                    [usage.fromCache, percent(totals.cached_tokens, totals.prompt_tokens)],
-                    [
-                      usage.cost,
-                      currency === null ? undefined : <Money key="cost" amount={totals.cost} currency={currency} />
-                    ]
-                  ]}
-                />
-              </div>
+              <dl class="card facts-grid">
+                {([
+                  [usage.groups.app, first?.app],
+                  [
+                    usage.groups.key,
+                    first?.key === undefined
+                      ? undefined
+                      : first.key_name ?? usage.specialKeys(first.key) ?? <code>{first.key}</code>
+                  ],
+                  [t.models, recorded?.models.join(", ")],
+                  [t.start, recorded === undefined ? undefined : exactTime(recorded.from)],
+                  [
+                    t.end,
+                    recorded === undefined
+                      ? undefined
+                      : `${exactTime(recorded.to)}, ${t.after(duration(recorded.to - recorded.from))}`
+                  ],
+                  [
+                    usage.requests,
+                    `${number(totals.requests)}${totals.failed === 0 ? "" : `, ${t.failedOf(number(totals.failed))}`}`
+                  ],
+                  [t.time, duration(totals.duration_ms)],
+                  [usage.tokens, number(totals.total_tokens)],
+                  [usage.fromCache, percent(totals.cached_tokens, totals.prompt_tokens)],
+                  [
+                    usage.cost,
+                    currency === null ? undefined : <Money key="cost" amount={totals.cost} currency={currency} />
+                  ]
+                ] as ReadonlyArray<readonly [name: string, value: ComponentChildren]>).map(([name, value]) =>
+                  value === undefined ? null : (
+                    <div key={name}>
+                      <dt>{name}</dt>
+                      <dd>{value}</dd>
+                    </div>
+                  )
+                )}
+              </dl>
               {rows.some(({ agent }) => agent !== "none") && (
                 <Section name={t.agents}>
                   <Table
                     name={t.agents}
                     columns={[
-                      usage.groups.agent,
-                      ...[usage.requests, usage.failed, t.time, usage.tokens, usage.fromCache].map((name) => ({
-                        name,
-                        number: true
-                      })),
-                      ...currency === null ? [] : [{ name: common.costIn(currency), number: true }]
+                      { name: usage.groups.agent, rank: 1 },
+                      { name: usage.requests, rank: 2, number: true },
+                      { name: usage.failed, rank: 3, number: true },
+                      { name: t.time, rank: 2, number: true },
+                      { name: usage.tokens, rank: 3, number: true },
+                      { name: usage.fromCache, rank: 3, number: true },
+                      ...currency === null ? [] : [{ name: common.costIn(currency), rank: 2, number: true } as const]
                     ]}
                     rows={rows.length}
                     empty=""
                     compact
                   >
                     {treeOf(rows).map(({ depth, row }) => (
-                      <tr key={`${row.agent} ${row.parent}`}>
-                        <th scope="row">
-                          <span class="indent" style={{ width: `${1.5 * depth}rem` }} />
-                          {row.agent === "none" ? t.main : <code>{row.agent}</code>}
-                        </th>
-                        <td class="number">{number(row.requests)}</td>
-                        <td class="number">{number(row.failed)}</td>
-                        <td class="number">{duration(row.duration_ms)}</td>
-                        <td class="number">
-                          <Count value={row.total_tokens} />
-                        </td>
-                        <td class="number">
-                          <CacheShare row={row} />
-                        </td>
-                        {currency !== null && (
-                          <td class="number">
-                            <Money amount={row.cost} currency={currency} inTable />
-                          </td>
-                        )}
-                      </tr>
+                      <Row
+                        key={`${row.agent} ${row.parent}`}
+                        cells={[
+                          <>
+                            <span class="indent" style={{ width: `${1.5 * depth}rem` }} />
+                            {row.agent === "none" ? t.main : <code>{row.agent}</code>}
+                          </>,
+                          number(row.requests),
+                          number(row.failed),
+                          duration(row.duration_ms),
+                          <Count key="tokens" value={row.total_tokens} />,
+                          percent(row.cached_tokens, row.prompt_tokens),
+                          ...currency === null
+                            ? []
+                            : [<Money key="cost" amount={row.cost} currency={currency} inTable />]
+                        ]}
+                      />
                     ))}
                   </Table>
                 </Section>

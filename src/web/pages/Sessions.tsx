@@ -198,7 +198,7 @@ const csvHead = [
   "cost"
 ] as const
 
-/** A session as a line of CSV. Its models and times are those of its requests that are kept. */
+/** A session as a line of CSV. Its models and times come from its requests that are kept. */
 const lineOf = (row: UsageRow, recorded: ReadonlyArray<Recorded>): string => {
   const own = recorded.find((each) => recordedId(each) === idOf(row))
   const iso = (at: number | undefined) => at === undefined ? "" : new Date(at).toISOString()

@@ -21,6 +21,7 @@ import { Check, useWork } from "../parts/Form.tsx"
 import { number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
 import { Loaded } from "../parts/Loaded.tsx"
+import { RowMenu } from "../parts/Menu.tsx"
 import { Row, RowButton, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
 import { Took } from "../parts/Values.tsx"
@@ -219,12 +220,6 @@ const sent = async (
   return error === null ? report(t.delivered(name, status ?? 0, ms)) : report(t.notDelivered(name, error), true)
 }
 
-const TestButton = ({ name }: { readonly name: string }) => {
-  const { webhooks: t } = useTexts()
-  const [busy, test] = useWork(() => sent(name, (client) => client["admin-webhooks"].test({ payload: { name } })))
-  return <RowButton text={t.test} of={name} disabled={busy} onClick={() => test()} />
-}
-
 /** How a delivery ended. */
 const Status = ({ of: { error, status } }: { readonly of: NonNullable<State["last"]> }) => {
   const { webhooks: t } = useTexts()
@@ -317,45 +312,53 @@ const Rows = ({ onDelete, onDeliveries, onEdit, page: { states, webhooks } }: {
     <Table
       name={common.pages.webhooks}
       columns={[
-        t.fields("name") ?? "",
-        t.fields("events") ?? "",
-        t.state,
-        t.last,
-        { name: t.waiting, number: true },
-        { name: t.dropped, number: true },
-        { name: common.actions, hidden: true }
+        { name: t.fields("name") ?? "", rank: 1, class: "text" },
+        { name: t.state, rank: 1, width: "9rem" },
+        { name: t.fields("events") ?? "", rank: 3, class: "text" },
+        { name: t.last, rank: 2, width: "34%", class: "text" },
+        { name: t.waiting, rank: 3, number: true, width: "5.4rem" },
+        { name: t.dropped, rank: 3, number: true, width: "5.4rem" },
+        { name: common.actions, hidden: true, width: "2.6rem", class: "tools" }
       ]}
       rows={webhooks.length}
       empty={<Empty>{t.empty}</Empty>}
     >
       {webhooks.map((webhook) => {
-        const state = states.find(({ name }) => name === webhook.name)
+        const { name } = webhook
+        const state = states.find((each) => each.name === name)
         return (
-          <tr key={webhook.name}>
-            <th scope="row" class="text">
-              {webhook.name}
-              <p class="hint">
-                <code>{webhook.url}</code>
-              </p>
-            </th>
-            <td class="text">{webhook.events?.join(", ") ?? t.allEvents}</td>
-            <td>
-              {state?.state === "gone"
+          <Row
+            key={name}
+            cells={[
+              <>
+                {name}
+                <p class="hint">
+                  <code>{webhook.url}</code>
+                </p>
+              </>,
+              state?.state === "gone"
                 ? <Badge sign="▲" tone="bad" text={t.gone} />
-                : <Badge sign="●" tone="good" text={t.active} />}
-            </td>
-            <td class="text">
-              <LastDelivery last={state?.last ?? null} />
-            </td>
-            <td class="number">{number(state?.waiting ?? 0)}</td>
-            <td class="number">{number(state?.dropped ?? 0)}</td>
-            <td class="tools">
-              <TestButton name={webhook.name} />
-              <RowButton text={t.deliveries} of={webhook.name} onClick={() => onDeliveries(webhook)} />
-              <RowButton text={t.edit} of={webhook.name} onClick={() => onEdit(webhook)} />
-              <RowButton danger text={common.delete} of={webhook.name} onClick={() => onDelete(webhook)} />
-            </td>
-          </tr>
+                : <Badge sign="●" tone="good" text={t.active} />,
+              webhook.events?.join(", ") ?? t.allEvents,
+              <LastDelivery key="last" last={state?.last ?? null} />,
+              number(state?.waiting ?? 0),
+              number(state?.dropped ?? 0),
+              <RowMenu
+                key="menu"
+                of={name}
+                items={[
+                  {
+                    id: "test",
+                    text: t.test,
+                    onClick: () => void sent(name, (client) => client["admin-webhooks"].test({ payload: { name } }))
+                  },
+                  { id: "deliveries", text: t.deliveries, onClick: () => onDeliveries(webhook) },
+                  { id: "edit", text: t.edit, onClick: () => onEdit(webhook) },
+                  { id: "delete", text: common.delete, danger: true, apart: true, onClick: () => onDelete(webhook) }
+                ]}
+              />
+            ]}
+          />
         )
       })}
     </Table>

@@ -62,22 +62,23 @@ export const useWholeTexts = (): void =>
       box.style.left = `${Math.max(8, Math.min(left, innerWidth - width - 8))}px`
       box.style.top = `${bottom + height + 8 > innerHeight ? top - height - 8 : bottom + 8}px`
     }
-    let isByKeys = false
+    let [isByKeys, isByTouch] = [false, false]
     const onFocus = ({ target }: Event) => {
       hide()
       if (!isByKeys || !(target instanceof Element) || !target.matches(":focus-visible")) return
       show(target, [...new Set([...titlesOf(target), ...cutTexts(rowOf(target))])])
     }
-    const onTouch = ({ pointerType, target }: PointerEvent) => {
+    // The click of a touch comes after the focus has left what had it.
+    const onClick = ({ target }: Event) => {
       hide()
-      if (pointerType !== "touch" || !(target instanceof Element) || target.closest(pressed) !== null) return
+      if (!isByTouch || !(target instanceof Element) || target.closest(pressed) !== null) return
       const titled = target.closest<HTMLElement>("[title]")
       show(target, titled === null ? isCut(target) ? [textOf(target)] : [] : [titled.title])
     }
     const { signal } = listening
     document.addEventListener("pointerover", onPointer, { signal })
     document.addEventListener("focusin", onFocus, { signal })
-    document.addEventListener("pointerup", onTouch, { signal })
+    document.addEventListener("click", onClick, { signal })
     document.addEventListener("focusout", hide, { signal })
     document.addEventListener("scroll", hide, { capture: true, signal })
     const onKey = ({ key }: KeyboardEvent) => {
@@ -85,7 +86,11 @@ export const useWholeTexts = (): void =>
       if (key === "Escape") hide()
     }
     document.addEventListener("keydown", onKey, { capture: true, signal })
-    document.addEventListener("pointerdown", () => void (isByKeys = false), { capture: true, signal })
+    const onPress = ({ pointerType }: PointerEvent) => {
+      isByKeys = false
+      isByTouch = pointerType === "touch"
+    }
+    document.addEventListener("pointerdown", onPress, { capture: true, signal })
     return () => {
       listening.abort()
       box.remove()

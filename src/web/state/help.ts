@@ -7,13 +7,21 @@ import type { Page } from "./route.ts"
 export const helpAddress = (page: string, row?: string): string =>
   `../help/${page}${row === undefined ? "" : `#${row}`}`
 
-/** Pages of what runs; the others are of what is configured. */
-const running: ReadonlyArray<Page> = ["overview", "requests", "playground", "usage", "sessions", "samples", "about"]
+/** Where pages of what runs are described; the others are of what is configured. */
+const running: Readonly<Partial<Record<Page, string>>> = {
+  overview: "",
+  requests: "",
+  playground: "",
+  usage: "-usage",
+  sessions: "-usage",
+  samples: "",
+  about: ""
+}
 
 /** The address of the section about a page of the console. */
 export const pageHelp = (page: Page): string =>
   helpAddress(
-    `operate/console${running.includes(page) ? "" : "-entries"}`,
+    `operate/console${running[page] ?? "-entries"}`,
     page === "transfer" ? "import-and-export" : page
   )
 

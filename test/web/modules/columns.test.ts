@@ -16,6 +16,7 @@ const sectionOf = (module: string): string => {
   const [folder = "", name = ""] = module.split("/")
   if (folder === "playground") return en.common.pages.playground
   const page = name.replace(/\.tsx$/, "").toLowerCase()
+  if (page === "sessionpage") return en.common.pages.sessions
   // Pages of one key, model, account or upstream, and the columns of what they were used for.
   if (page === "nouns") return en.common.pages.keys
   return en.common.pages[page as keyof typeof en.common.pages]
@@ -104,7 +105,7 @@ const explained = (section: string): ReadonlySet<string> =>
 
 describe("the columns of the console's tables", () => {
   const sections = new Map(
-    ["console", "console-entries"].flatMap((page) =>
+    ["console", "console-usage", "console-entries"].flatMap((page) =>
       readFileSync(path.join(root, "docs/operate", `${page}.md`), "utf8").split(/^## /m)
         .map((section) => [section.split("\n", 1)[0] ?? "", explained(section)] as const)
     )

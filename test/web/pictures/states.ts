@@ -270,7 +270,7 @@ export const states: ReadonlyArray<State> = [
   {
     name: "webhook-delete",
     route: "webhooks",
-    open: press("Delete ops"),
+    open: act("Delete", "ops"),
     ...question
   },
   { name: "token-new", route: "settings", open: press("New token"), ...dialog },
