@@ -12,7 +12,6 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import { realpath, stat } from "node:fs/promises"
 import path from "node:path"
 import type { ConfigInvalid } from "./ConfigError.ts"
-import type { DecodedConfig } from "./decodeConfig.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { forEachCooperatively, type RawConfig } from "./json.ts"
 import { filePrefix, type Variables } from "./references.ts"
@@ -121,7 +120,7 @@ const renewed = (raw: RawConfig): RawConfig =>
 export const followSecretFiles = Effect.fnUntraced(function*(
   state: SubscriptionRef.SubscriptionRef<Snapshot>,
   writer: Semaphore.Semaphore,
-  decode: (raw: RawConfig) => Effect.Effect<DecodedConfig, ConfigInvalid>
+  decode: (raw: RawConfig) => Effect.Effect<{ readonly snapshot: Snapshot }, ConfigInvalid>
 ) {
   const rawNow = () => SubscriptionRef.getUnsafe(state).raw
   let raw = rawNow()

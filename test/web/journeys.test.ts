@@ -672,7 +672,7 @@ describe("journeys at the console", () => {
     await page.getByRole("link", { name: "Its requests" }).click()
     await page.getByRole("button", { name: /Session: the-session/ }).waitFor()
     await page.goBack()
-    await page.getByRole("link", { name: "All sessions" }).click()
+    await page.getByRole("main").getByRole("link", { name: "Sessions" }).click()
     await sessions.getByRole("button", { name: "Requests" }).click()
     await sessions.getByRole("columnheader", { name: "Requests" }).and(page.locator("[aria-sort=descending]")).waitFor()
     await search.fill("another")

@@ -163,8 +163,7 @@ describe("usage at the console", () => {
 
   it("says what share of prompts caches had, and why the others were not cached, within two clicks", async () => {
     await page.route(/\/admin\/requests\/facets\?/, async (route) => {
-      const reply = await route.fetch()
-      const counted = await reply.json() as { readonly total: number; readonly facets: object }
+      const counted = await adminOf(() => gateway)("/admin/requests/facets") as { readonly facets?: object }
       const prompt_cache = [{ value: "expired", name: null, count: 3 }, { value: "changed", name: null, count: 1 }]
       await route.fulfill({ json: { ...counted, total: 4, facets: { ...counted.facets, prompt_cache } } })
     })
@@ -202,7 +201,8 @@ describe("usage at the console", () => {
     await chat.waitFor()
     assert.deepStrictEqual((await legend.getByRole("button").allTextContents()).map((text) => text.split(" ")[0]), [
       "upstream-reasoner",
-      "upstream-chat"
+      "upstream-chat",
+      "cached-model"
     ])
     await chat.click()
     assert.strictEqual(await chat.getAttribute("aria-pressed"), "true")

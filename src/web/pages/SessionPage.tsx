@@ -179,7 +179,6 @@ export const SessionPage = ({ of = "" }: { readonly of: string | undefined }) =>
   return (
     <>
       <Heading name={t.title(of)}>
-        <a class="button" href={linkTo("sessions")}>{t.back}</a>
         <a class="button" href={linkTo("requests", undefined, requests)}>{usage.itsRequests}</a>
       </Heading>
       <Loaded atom={read}>

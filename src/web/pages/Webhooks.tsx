@@ -273,9 +273,9 @@ const Deliveries = ({ name, onClose }: { readonly name: string; readonly onClose
             rows={deliveries.length}
             empty={t.noDeliveries}
           >
-            {deliveries.map((delivery) => (
+            {deliveries.map((delivery, index) => (
               <Row
-                key={`${delivery.id} ${delivery.at}`}
+                key={`${delivery.id} ${delivery.at} ${deliveries.length - index}`}
                 cells={[
                   <When key="at" at={Date.parse(delivery.at)} />,
                   <code key="type" title={delivery.id}>{delivery.type}</code>,

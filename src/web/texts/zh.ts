@@ -714,7 +714,6 @@ export const zh: AllTexts = {
     amount: "数量",
     price: "价格",
     billed: (cost, source) => source === "server" ? `服务器收费 ${cost}。` : `按价格计为 ${cost}。`,
-    listPrice: (day) => `${day} 的官方标价`,
     byPrices: (cost) => `按价格应为 ${cost}。`,
     byServer: (cost) => `服务器自称 ${cost}。`,
     unpricedUnits: (units) => `没有价格：${units}。`,
@@ -993,7 +992,6 @@ export const zh: AllTexts = {
     models: "模型",
     time: "总用时",
     title: (name) => `会话 ${name}`,
-    back: "所有会话",
     start: "开始",
     end: "结束",
     after: (length) => `历时 ${length}`,
@@ -1195,6 +1193,7 @@ export const zh: AllTexts = {
     field: "账号，每行一个",
     hint:
       "邮箱或手机号及其密码，以空格、制表符、----、逗号、分号、竖线或冒号分隔；或令牌；或 JSON。以 # 开头的行会被忽略。",
+    loginToken: "登录令牌属于登录者本人。服务商可能禁止他人使用，并封停账号。",
     preview: "预览",
     results: "结果",
     line: "行",

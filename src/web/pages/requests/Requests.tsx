@@ -378,12 +378,6 @@ const List = () => {
               })
           }))}
         />
-        <Export
-          list="requests"
-          ending="jsonl"
-          filter={narrowed(query)}
-          read={(signal) => linesOfRequests(filterOf(query, Date.now()), order, counts.counts?.total, signal)}
-        />
         <button
           type="button"
           aria-pressed={isCompact}
@@ -423,7 +417,15 @@ const List = () => {
             )}
           </div>
           {page !== undefined && (page.kept > 0 || page.items.length > 0) && (
-            <Pages page={page} query={query} total={counts.isOther ? undefined : counts.counts?.total} />
+            <div class="actions between">
+              <Pages page={page} query={query} total={counts.isOther ? undefined : counts.counts?.total} />
+              <Export
+                list="requests"
+                ending="jsonl"
+                filter={narrowed(query)}
+                read={(signal) => linesOfRequests(filterOf(query, Date.now()), order, counts.counts?.total, signal)}
+              />
+            </div>
           )}
         </div>
         {open !== undefined && isBeside && <Drawer id={open} onClose={close} />}
