@@ -44,13 +44,13 @@ const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, f
     112,
     14_000
   ],
-  "src/cluster.ts": [gateway, 738, 98_200],
-  "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "http", "server"], 99, 12_400],
+  "src/cluster.ts": [gateway, 742, 98_700],
+  "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "http", "server"], 100, 12_700],
   "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_000],
-  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 750, 99_300],
+  "src/index.ts": [[...gateway, "inProcess"].toSorted(), 753, 99_800],
   "src/pool.ts": [["domain", "placement"], 15, 2_750],
   "src/sieve.ts": [["domain", "sieve"], 42, 6_000],
-  "src/styles.ts": [["completion", "config", "contracts", "domain", "http", "sieve", "styles"], 228, 27_200],
+  "src/styles.ts": [["completion", "config", "contracts", "domain", "http", "sieve", "styles"], 228, 27_400],
   "src/testing.ts": [[...gateway, "testing"].toSorted(), 768, 102_500],
   "src/transducer.ts": [["domain"], 8, 800]
 }
