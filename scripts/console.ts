@@ -102,6 +102,12 @@ const scripts = async (): Promise<ReadonlyMap<string, OutputChunk>> => {
     write: false,
     tsconfig: path.join(source, "tsconfig.json"),
     transform: { target: "es2022" },
+    onLog: (level, log, handle) => {
+      if (log.code === "UNRESOLVED_IMPORT") {
+        throw new Error(`The console would import what no browser has: ${log.message}`)
+      }
+      handle(level, log)
+    },
     // Leaves out modules of the contract that the console does not use: importing them has no side effect.
     treeshake: { moduleSideEffects: false },
     output: {

@@ -52,6 +52,19 @@ const blockOf = (block: ReplyBlock): object => {
 const input = ({ turns }: Conversation): string =>
   JSON.stringify(turns.map(({ parts, role }) => ({ role, parts: parts.map(partOf) })))
 
+/** Characters of the declarations of tools from which on only names remain. */
+const mostDeclared = 32_768
+
+/** The declared tools as one attribute, so that many tools take the place of no other attribute. */
+const toolDefinitions = ({ tools }: Conversation): string | undefined => {
+  if (tools.length === 0) return undefined
+  const named = tools.map(({ name }) => ({ type: "function", name }))
+  const whole = JSON.stringify(
+    tools.map(({ description, parameters }, i) => ({ ...named[i], description, parameters }))
+  )
+  return whole.length > mostDeclared ? JSON.stringify(named).slice(0, mostDeclared) : whole
+}
+
 /** Attributes of a new span. */
 interface AttemptFacts {
   readonly model: Model
@@ -88,7 +101,10 @@ export const attemptSpan = Effect.fnUntraced(
     note("gen_ai.request.temperature", sampling.temperature)
     note("gen_ai.request.top_p", sampling.topP)
     note("gen_ai.request.max_tokens", sampling.maxTokens ?? sampling.maxCompletionTokens)
-    if (facts.captureContent) note("gen_ai.input.messages", input(conversation))
+    if (facts.captureContent) {
+      note("gen_ai.input.messages", input(conversation))
+      note("gen_ai.tool.definitions", toolDefinitions(conversation))
+    }
     const fold = facts.captureContent ? foldReply() : undefined
     return {
       inSpan: (effect) => Effect.provideService(effect, Tracer.ParentSpan, span),

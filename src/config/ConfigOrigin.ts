@@ -1,11 +1,13 @@
 /**
- * Where the configuration comes from, and whether its changes last there.
+ * Where the configuration comes from, whether its changes last there, and whether operators may make any.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type * as Path from "effect/Path"
+import { ConfigLocked } from "./ConfigError.ts"
 import { Environment, namedFolder } from "./Environment.ts"
+import type { GatewayConfig } from "./GatewayConfig.ts"
 
 /** Where the configuration comes from, with the field names of the admin API. */
 export interface ConfigSource {
@@ -26,6 +28,17 @@ export const inMemory: ConfigSource = {
   env_locked: false,
   config_path: ""
 }
+
+/** Makes the refusal of an operator's change; `undefined` while the configuration is open. */
+export const makeLock =
+  ({ config_path, env_backed, env_locked }: ConfigSource) => ({ admin }: GatewayConfig): ConfigLocked | undefined => {
+    if (!env_locked && !admin.locked) return undefined
+    const by = env_locked ? "GATEWAY_LOCKED" : "admin.locked"
+    const place = env_backed ? "GATEWAY_CONFIG_JSON" : config_path === "" ? "the app" : config_path
+    return new ConfigLocked({
+      message: `the configuration is locked (${by}): change it in ${place}, not by the admin API`
+    })
+  }
 
 export class ConfigOrigin extends Context.Service<ConfigOrigin, {
   readonly source: ConfigSource

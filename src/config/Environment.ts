@@ -14,13 +14,8 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { availableParallelism } from "node:os"
-import {
-  namesVariable,
-  parseReferenceNames,
-  parseSecretFolders,
-  referencesVariable,
-  secretFoldersVariable
-} from "./referenceNames.ts"
+import { namesVariable, parseReferenceNames, referencesVariable } from "./referenceNames.ts"
+import { parseSecretFolders, secretFoldersVariable } from "./secretFolders.ts"
 
 /** One or more variables are invalid. One line each, without the values. */
 export class EnvironmentInvalid extends Schema.TaggedError<EnvironmentInvalid>()("EnvironmentInvalid", {

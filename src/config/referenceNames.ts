@@ -3,8 +3,6 @@
  * those that the gateway reads itself. A token for the admin API could else take the admin key along.
  */
 
-import path from "node:path"
-
 /** The gateway's own variables, which may hold the credentials of its operator and of the host. Windows ignores the case of names. */
 const own = /^(?:PORT|HOST|(?:GATEWAY|HOST|OTEL)_.*)$/i
 
@@ -35,13 +33,4 @@ export const allowsReference = (list: string, name: string): boolean => {
   return names !== undefined &&
     (names.length === 0 ||
       names.some((each) => each.endsWith("*") ? name.startsWith(each.slice(0, -1)) : each === name))
-}
-
-/** The variable that names the folders whose files references may name. */
-export const secretFoldersVariable = "GATEWAY_SECRET_DIRS"
-
-/** Reads the folders of a list, which commas separate; `undefined` for a path that is not absolute. */
-export const parseSecretFolders = (text: string): ReadonlyArray<string> | undefined => {
-  const folders = text.split(",").map((folder) => folder.trim()).filter((folder) => folder !== "")
-  return folders.every((folder) => path.isAbsolute(folder)) ? folders : undefined
 }

@@ -12,12 +12,11 @@ import * as SubscriptionRef from "effect/SubscriptionRef"
 import { realpath, stat } from "node:fs/promises"
 import path from "node:path"
 import type { ConfigInvalid } from "./ConfigError.ts"
-import type { DecodedConfig } from "./decodeConfig.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { forEachCooperatively, type RawConfig } from "./json.ts"
-import { parseSecretFolders, secretFoldersVariable } from "./referenceNames.ts"
 import { filePrefix, type Variables } from "./references.ts"
 import { readRegularFile } from "./regularFile.ts"
+import { parseSecretFolders, secretFoldersVariable } from "./secretFolders.ts"
 
 /** The most bytes of a file, and the most files of a configuration. */
 const longestSecret = 64 * 1024
@@ -121,7 +120,7 @@ const renewed = (raw: RawConfig): RawConfig =>
 export const followSecretFiles = Effect.fnUntraced(function*(
   state: SubscriptionRef.SubscriptionRef<Snapshot>,
   writer: Semaphore.Semaphore,
-  decode: (raw: RawConfig) => Effect.Effect<DecodedConfig, ConfigInvalid>
+  decode: (raw: RawConfig) => Effect.Effect<{ readonly snapshot: Snapshot }, ConfigInvalid>
 ) {
   const rawNow = () => SubscriptionRef.getUnsafe(state).raw
   let raw = rawNow()

@@ -276,7 +276,7 @@ const restFaults = (
     )
   }
   const decoded = decodeEntry(Object.fromEntries(Object.entries(raw).filter(([field]) => !isWrong(field))))
-  if (Result.isFailure(decoded) || isWrong("driver")) return []
+  if (Result.isFailure(decoded) || isWrong("driver") || isWrong("vendor")) return []
   const faults: Array<Fault> = []
   toUpstream(name, decoded.success, place, outside, faults)
   return faults.filter(({ field }) => !isWrong(field.slice(place.length + 1)))

@@ -11,7 +11,8 @@ const hasWord = (words: string) => has(...words.split(" "))
 // An account's health follows only from these words: exact values of an error's `code`, `type` or `status`, or of a detail's `reason`.
 // It never follows from a message, in which servers repeat what the caller wrote.
 export const limitReason = hasWord(
-  "rate_limit_reached rate_limit_exceeded rate_limit_error too_many_requests RATE_LIMIT_EXCEEDED RESOURCE_EXHAUSTED"
+  "rate_limit_reached rate_limit_exceeded rate_limit_error too_many_requests RATE_LIMIT_EXCEEDED RESOURCE_EXHAUSTED " +
+    "ThrottlingException throttlingException"
 )
 export const quotaReason = hasWord(
   "insufficient_quota insufficient_balance billing_hard_limit_reached billing_not_active billing_error quota_exceeded " +
@@ -19,7 +20,8 @@ export const quotaReason = hasWord(
 )
 const keyReason = hasWord(
   "invalid_api_key authentication_error invalid_authentication invalid_authentication_error token_expired API_KEY_INVALID " +
-    "API_KEY_EXPIRED ACCESS_TOKEN_EXPIRED UNAUTHENTICATED ExpiredToken ExpiredTokenException TokenExpired"
+    "API_KEY_EXPIRED ACCESS_TOKEN_EXPIRED UNAUTHENTICATED ExpiredToken ExpiredTokenException TokenExpired " +
+    "InvalidSignatureException SignatureDoesNotMatch UnrecognizedClientException MissingAuthenticationTokenException"
 )
 export const closedReason = hasWord(
   "account_deactivated organization_deactivated account_suspended ACCOUNT_STATE_INVALID"

@@ -45,7 +45,7 @@ const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, f
     14_000
   ],
   "src/cluster.ts": [gateway, 738, 98_200],
-  "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "http", "server"], 99, 12_300],
+  "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "http", "server"], 99, 12_400],
   "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_000],
   "src/index.ts": [[...gateway, "inProcess"].toSorted(), 750, 99_300],
   "src/pool.ts": [["domain", "placement"], 15, 2_750],

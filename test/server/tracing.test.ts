@@ -1,11 +1,13 @@
 /** Traces and logs as an OTLP collector receives them, and the log line and timing of a request. */
 import { assert, describe, it } from "@effect/vitest"
+import * as conventions from "@opentelemetry/semantic-conventions/incubating"
 import { Logger } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { RawConfig } from "../../src/config/json.ts"
 import { adminKey, businessKey, startGateway } from "../support/gateway.ts"
 import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
+import { pageText, snippetsOf } from "../support/snippets.ts"
 
 interface Attribute {
   readonly key: string
@@ -22,13 +24,13 @@ interface Span {
 
 /** Receives all exports. */
 const startCollector = async () => {
-  const received: Array<{ readonly path: string; readonly text: string }> = []
+  const received: Array<{ readonly path: string; readonly text: string; readonly credential: string | undefined }> = []
   const server = createServer((request, response) => {
     let text = ""
     request.setEncoding("utf8").on("data", (piece: string) => {
       text += piece
     }).on("end", () => {
-      received.push({ path: request.url ?? "", text })
+      received.push({ path: request.url ?? "", text, credential: request.headers.authorization })
       response.setHeader("content-type", "application/json").end("{}")
     })
   })
@@ -39,6 +41,7 @@ const startCollector = async () => {
   return {
     url: `http://127.0.0.1:${port}`,
     text: () => received.map(({ text }) => text).join("\n"),
+    credentials: () => [...new Set(received.map(({ credential }) => credential))],
     paths: () => new Set(received.map(({ path }) => path)),
     spans: (): ReadonlyArray<Span> =>
       received.filter(({ path }) => path === "/v1/traces").flatMap(({ text }) =>
@@ -68,7 +71,10 @@ const streamOne = async (url: string) => {
     {
       method: "POST",
       headers: { traceparent: `00-${traceId}-${callerSpan}-01`, "x-request-id": "the-request" },
-      body: JSON.stringify({ contents: [{ role: "user", parts: [{ text: prompt }] }] })
+      body: JSON.stringify({
+        contents: [{ role: "user", parts: [{ text: prompt }] }],
+        tools: [{ functionDeclarations: [{ name: "first_tool" }, { name: "second_tool" }] }]
+      })
     }
   )
   assert.include(await response.text(), answer)
@@ -85,14 +91,15 @@ const traced = async (
   telemetry: RawConfig,
   environment: "with a collector" | "without" = "with a collector",
   variables: Readonly<Record<string, string>> = {},
-  config: (upstream: OpenAiServer, telemetry: RawConfig) => RawConfig = configOf
+  config: (upstream: OpenAiServer, telemetry: RawConfig) => RawConfig = configOf,
+  endpoint: (url: string) => Readonly<Record<string, string>> = (url) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: url })
 ) => {
   const collector = await startCollector()
   const upstream = await startOpenAiServer()
   upstream.answer(() => streamed({ content: answer }))
   const gateway = await startGateway(config(upstream, telemetry), {
     logger: Logger.make(() => undefined),
-    environment: environment === "without" ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...variables }
+    environment: environment === "without" ? {} : { ...endpoint(collector.url), ...variables }
   })
   await streamOne(gateway.url)
   await gateway.stop()
@@ -128,6 +135,68 @@ describe("what is exported", () => {
       const names = [...collector.text().matchAll(/"service\.name","value":\{"stringValue":"([^"]*)"/g)]
       assert.isAbove(names.length, 0)
       for (const [, named] of names) assert.strictEqual(named, name)
+    }
+  })
+})
+
+describe("the lines of the page about telemetry", () => {
+  it.each(snippetsOf(pageText("docs/operate/telemetry.md"), "sh telemetry").map(({ text }) => text))(
+    "send to the path and with the header that they name: %s",
+    async (text) => {
+      const lines = text.trim().split("\n").map((
+        line
+      ) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)])
+      const { OTEL_EXPORTER_OTLP_ENDPOINT: all = "", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: one, ...others } = Object
+        .fromEntries(
+          lines
+        ) as Record<string, string>
+      const path = new URL(one ?? `${all}/v1/traces`).pathname
+      const { collector } = await traced(
+        { capture_content: true },
+        "with a collector",
+        others,
+        configOf,
+        (url) =>
+          one === undefined
+            ? { OTEL_EXPORTER_OTLP_ENDPOINT: url + new URL(all).pathname.replace(/\/$/, "") }
+            : { OTEL_EXPORTER_OTLP_ENDPOINT: "", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url + new URL(one).pathname }
+      )
+      assert.include([...collector.paths()], path)
+      const header = others["OTEL_EXPORTER_OTLP_HEADERS"]?.replace("Authorization=", "")
+      if (header !== undefined) assert.deepEqual(collector.credentials(), [decodeURIComponent(header)])
+    }
+  )
+})
+
+describe("the names of what is exported", () => {
+  it("are in the stated version of the GenAI conventions, and are not deprecated", async () => {
+    const { devDependencies } = JSON.parse(pageText("package.json")) as { devDependencies: Record<string, string> }
+    const version = devDependencies["@opentelemetry/semantic-conventions"]!
+    assert.include(
+      pageText("docs/reference/environment.md"),
+      `version ${version} of OpenTelemetry's semantic conventions`
+    )
+    const valuesOf = (kind: string) =>
+      new Set(Object.entries(conventions).flatMap(([name, value]) => name.startsWith(kind) ? [String(value)] : []))
+    const deprecated = ["system", "prompt", "completion", "usage.prompt_tokens", "usage.completion_tokens"]
+    const [known, metrics] = [valuesOf("ATTR_GEN_AI_"), valuesOf("METRIC_GEN_AI_")]
+    const sources = [
+      "completion/attemptSpan",
+      "server/observability/Observability",
+      "server/observability/requestMetrics"
+    ]
+    const text = sources.map((name) => pageText(`src/${name}.ts`)).join("\n")
+    const names = [...text.matchAll(/"(gen_ai\.[a-z_.]+)"/g)].map(([, name]) => name!)
+    assert.isAbove(names.length, 10)
+    for (const name of names) {
+      assert.isTrue(known.has(name) && !deprecated.includes(name.slice("gen_ai.".length)), name)
+    }
+    const underlined = [...text.matchAll(/Metric\.\w+\("(gen_ai_[a-z_]+?)(?:_seconds)?"/g)].map(([, name]) => name!)
+    const known_ = new Set([...metrics].map((name) => name.replaceAll(".", "_")))
+    assert.isAbove(underlined.length, 2)
+    for (const name of underlined) assert.isTrue(known_.has(name), name)
+    for (const [, label] of text.matchAll(/(gen_ai_[a-z_]+):/g)) {
+      assert.isTrue([...known].some((name) => name.replaceAll(".", "_") === label), label)
     }
   })
 })
@@ -175,7 +244,16 @@ describe("traces", () => {
   it("hold neither credentials nor queries nor what was said", async () => {
     const { collector } = await traced({})
     for (
-      const secret of [businessKey, adminKey, "token-of-the-account", "person@example.com", "alt=sse", prompt, answer]
+      const secret of [
+        businessKey,
+        adminKey,
+        "token-of-the-account",
+        "person@example.com",
+        "alt=sse",
+        prompt,
+        answer,
+        "first_tool"
+      ]
     ) {
       assert.notInclude(collector.text(), secret)
     }
@@ -186,6 +264,14 @@ describe("traces", () => {
     const said = attributes(named(collector.spans(), "chat own-model"))
     assert.include(String(said["gen_ai.input.messages"]), prompt)
     assert.include(String(said["gen_ai.output.messages"]), answer)
+    // All tools are one attribute.
+    assert.deepEqual(
+      (JSON.parse(String(said["gen_ai.tool.definitions"])) as ReadonlyArray<{ name: string }>).map(({ name }) => name),
+      [
+        "first_tool",
+        "second_tool"
+      ]
+    )
     assert.notInclude(collector.text(), businessKey)
     assert.notInclude(collector.text(), "token-of-the-account")
   })

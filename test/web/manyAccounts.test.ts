@@ -91,7 +91,7 @@ it("console: 10,000 accounts are paged, searched, selected and changed", async (
 
   // The overview counts the causes of all accounts, also of those that no event has named, and agrees with the pool.
   await page.close()
-  const states = [["suspended", 110], ["rate_limited", 30]] as const
+  const states = [["suspended", 110, "Out of rotation"], ["rate_limited", 30, "Cooling down"]] as const
   const pool = Context.get(gateway.services, Accounts)
   for (const [place, [health, of]] of states.entries()) {
     for (let i = 0; i < of; i++) {
@@ -107,7 +107,7 @@ it("console: 10,000 accounts are paged, searched, selected and changed", async (
   for (const [, of] of states) await attention.getByRole("link", { name: `${of} accounts` }).waitFor()
   assert.strictEqual(await attention.getByRole("link", { name: /more$/ }).count(), 0)
   const shown = later.getByRole("region", { name: "Pool" })
-  for (const [, of] of states) await shown.getByRole("link", { name: new RegExp(`^\\W*${of} `) }).waitFor()
+  for (const [, of, state] of states) await shown.getByRole("link", { name: `${of} ${state}` }).waitFor()
   // Those that are idle are one bar.
   await shown.getByRole("link", { name: "9,810 idle" }).waitFor()
   assert.isAtMost(await shown.getByRole("group", { name: "Accounts" }).getByRole("link").count(), 180)

@@ -253,7 +253,7 @@ it("keys: one dialog makes a key with its limits, shows it with snippets, and se
   // The dialog says it too until it closes.
   await page.getByRole("dialog").waitFor({ state: "hidden" })
   await page.getByText("This does not exist, or no longer.").waitFor()
-  await page.getByRole("main").getByRole("link", { name: "Keys" }).click()
+  await page.getByRole("main").getByRole("link", { name: "Keys" }).first().click()
   await keys.getByRole("row").nth(1).waitFor()
   await close()
 })

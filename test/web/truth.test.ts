@@ -456,7 +456,7 @@ describe("the figures of the console", () => {
     await shows("the share that failed", reaches(columns, "share", "failed"), stripOf(shares, Math.max(0.1, ...shares)))
     await shows(
       "first events of minutes",
-      reaches(columns, "times", "p95"),
+      reaches(columns, "latency", "p95"),
       timeBarsOf(minutes.map(({ own }) => sumsOf(own).first95))
     )
     await shows("tokens", reaches(columns, "amount", "tokens"), stripOf(tokens, Math.max(...tokens)))

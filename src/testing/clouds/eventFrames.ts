@@ -32,7 +32,7 @@ export const chunkFrame = (event: string): Buffer =>
     JSON.stringify({ bytes: Buffer.from(event).toString("base64"), p: "abcdefgh" })
   )
 
-/** An exception in place of further events. */
+/** An exception in place of the events that would follow. */
 export const exceptionFrame = (type: string, message: string): Buffer =>
   frame(
     { ":exception-type": type, ":content-type": "application/json", ":message-type": "exception" },

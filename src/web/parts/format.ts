@@ -61,8 +61,12 @@ export const percent = (part: number, whole: number): string => {
 
 const signed = (value: number, text: string): string => `${value > 0 ? "+" : value < 0 ? "−" : "±"}${text}`
 
-/** A change as a share of what was before: `+12 %`, `−0.4 %`, `±0 %`. */
+/** From this share on a change is said by how many times there is now what was before. */
+const manyTimes = 9.95
+
+/** A change as a share of what was before: `+12 %`, `−0.4 %`, `±0 %`, `×13`. */
 export const change = (share: number): string => {
+  if (share >= manyTimes) return `×${number(Math.round(share + 1))}`
   const size = Math.abs(share) * 100
   const rounded = size < 9.95 ? Number(size.toFixed(1)) : Math.round(size)
   return signed(rounded === 0 ? 0 : share, `${number(rounded)} %`)

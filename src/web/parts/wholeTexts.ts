@@ -66,7 +66,10 @@ export const useWholeTexts = (): void =>
     const onFocus = ({ target }: Event) => {
       hide()
       if (!isByKeys || !(target instanceof Element) || !target.matches(":focus-visible")) return
-      show(target, [...new Set([...titlesOf(target), ...cutTexts(rowOf(target))])])
+      const texts = [...new Set([...titlesOf(target), ...cutTexts(rowOf(target))])]
+      // One pop-up cannot be shown while another one is being shown, which moves the focus into it.
+      if (target.closest("[popover]") === null) show(target, texts)
+      else queueMicrotask(() => show(target, texts))
     }
     // The click of a touch comes after the focus has left what had it.
     const onClick = ({ target }: Event) => {

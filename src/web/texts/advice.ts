@@ -15,7 +15,7 @@ export const causeNames: Readonly<Record<string, string>> = {
   exhausted: "Too many attempts",
   forbidden: "Forbidden",
   key_missing: "Key missing",
-  locked: "Change the configuration where the message says, not by the admin API.",
+  locked: "Change the file that the message names.",
   login_refused: "Login refused",
   model_unavailable: "Model unavailable",
   overdue: "Out of time",

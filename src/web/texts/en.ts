@@ -292,7 +292,7 @@ export const en = {
     of: (part: string, whole: string) => `${part} of ${whole}`,
     actionOn: (action: string, name: string) => `${action} ${name}`,
     deleteAsk: "This cannot be undone.",
-    locked: (file: string) => `The configuration is locked: change it in ${file}.`,
+    locked: (file: string) => `The configuration is locked: change ${file}.`,
     notLasting:
       "Changes are lost when the process ends: the configuration comes from the environment and is not written back.",
     page: (page: number, pages: number) => `Page ${page} of ${pages}`,
@@ -570,6 +570,7 @@ export const en = {
     field: "Accounts, one per line",
     hint:
       "An email or mobile number and its password, separated by spaces, a tab, ----, a comma, a semicolon, | or a colon; or a token; or JSON. Lines that begin with # are skipped.",
+    loginToken: "A login's token is its owner's. The vendor may forbid sharing.",
     preview: "Preview",
     results: "Results",
     line: "Line",

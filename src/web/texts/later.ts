@@ -191,7 +191,6 @@ export const later = {
     price: "Price",
     billed: (cost: string, source: string) =>
       source === "server" ? `The server charges ${cost}.` : `The prices make ${cost}.`,
-    listPrice: (day: string) => `List price of ${day}`,
     byPrices: (cost: string) => `By the prices it would be ${cost}.`,
     byServer: (cost: string) => `The server itself says ${cost}.`,
     unpricedUnits: (units: string) => `Without a price: ${units}.`,

@@ -140,7 +140,7 @@ describe("the last hour at the overview", () => {
       "−12 %",
       "+0.1 %",
       "±0 %",
-      "+1,200 %"
+      "×13"
     ])
     assert.deepStrictEqual([0.0123, -0.5, 0].map(points), ["+1.2", "−50", "±0"])
   })

@@ -214,7 +214,9 @@ const playMonth = async (
     )
   await play(planOf({ ...of, count: 60, seed: 11, pause: 14 * hour }))
   moveTo(clock, now - day)
-  await play(planOf({ ...of, count: 110, seed: 12, pause: 16 * minute, changes: agents(110, 3) }))
+  await play(planOf({ ...of, count: 90, seed: 12, pause: 18 * minute, changes: agents(90, 3) }))
+  moveTo(clock, now - 2 * hour)
+  await play(planOf({ ...of, count: 64, seed: 15, pause: minute, changes: agents(64, 4) }))
   moveTo(clock, now - hour)
   await play(planOf({
     ...of,
@@ -327,11 +329,13 @@ export const startWorld = async (): Promise<World> => {
   }
 }
 
-/** Starts a gateway whose first request is still to come. */
+/** Starts a gateway whose first request is still to come, with the key that it made. */
 export const startFresh = async (): Promise<Pick<World, "url" | "shown" | "stop">> => {
   const clock = makeMovedClock({ still: true, wall: now })
-  const { stop, url } = await startGateway({ keys: [keys[0]!.key] }, { clock })
+  const { stop, url } = await startGateway({ keys: [] }, { clock })
+  const { generated_key: generated } = await admin(url, "/admin/config")
   const shown = (text: string) =>
     text.replaceAll(new URL(url).host, shownHost).replaceAll(`"node":"${hostname()}"`, `"node":"gateway-1"`)
+      .replaceAll(String(generated), keys[0]!.key)
   return { url, shown, stop }
 }

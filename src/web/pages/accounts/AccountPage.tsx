@@ -85,6 +85,7 @@ const Account = ({ isGone, item: listed, listedAt }: {
   const { disabled, hash, identifier, in_use, last_error, last_test, last_used_at, note, organization, slots } = item
   const upstream = item.upstream ?? defaultUpstream
   const secret = secretOf(item)
+  const hasWindows = item.quota.length + item.budgets.length > 0
   const name = accountName(item)
   const close = () => setOpen(undefined)
   const page = () => (
@@ -115,7 +116,7 @@ const Account = ({ isGone, item: listed, listedAt }: {
           ]}
         />
       </Heading>
-      <div class="halves">
+      <div class={hasWindows ? "halves" : "stack"}>
         <Card>
           <Facts
             facts={[
@@ -147,7 +148,7 @@ const Account = ({ isGone, item: listed, listedAt }: {
             ]}
           />
         </Card>
-        {item.quota.length + item.budgets.length > 0 && (
+        {hasWindows && (
           <Section name={t.windows} class="card">
             <CurrentWindows of={item} />
           </Section>

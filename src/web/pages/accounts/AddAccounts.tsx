@@ -11,7 +11,7 @@ import { call, report } from "../../state/actions.ts"
 import { causeText } from "../../state/failure.ts"
 import { reload } from "../../state/reads.ts"
 import { useTexts } from "../../state/texts.ts"
-import { parseAccounts } from "./parseAccounts.ts"
+import { hasLogin, parseAccounts } from "./parseAccounts.ts"
 
 interface Line {
   readonly line: number
@@ -132,6 +132,7 @@ export const AddAccounts = ({ onClose, upstream: first, upstreams }: {
               onInput={() => setStage(undefined)}
             />
             <p class="hint" id="add-accounts-hint">{t.hint}</p>
+            {stage !== undefined && hasLogin(field.current?.value ?? "") && <p class="notice warn">{t.loginToken}</p>}
             {stage !== undefined && <Lines name={t.preview} lines={stage.lines} okText={t.willAdd} />}
           </>
         )}

@@ -41,8 +41,8 @@ export const MarkDialog = ({ item, mark, onClose }: {
 }
 
 /** What an account logs in with: `undefined` where its token comes from a source. */
-export const secretOf = ({ credential, email, mobile }: Pick<AccountItem, "credential" | "email" | "mobile">) =>
-  credential !== undefined ? undefined : email === "" && mobile === "" ? "token" : "password"
+export const secretOf = ({ credential, has_password }: Pick<AccountItem, "credential" | "has_password">) =>
+  credential !== undefined ? undefined : has_password ? "password" : "token"
 
 /** Gives an account another password or token. One that is known by its token has another name then. */
 export const SecretDialog = ({ item, onClose, secret }: {

@@ -66,3 +66,6 @@ export const parseAccounts = (text: string): ReadonlyArray<ParsedLine> => {
     return line === "" || line.startsWith("#") ? [] : [{ line: index + 1, account: parseLine(line) }]
   })
 }
+
+/** Whether a text has a token of a person's login with a vendor, such as one of Claude Code or of ChatGPT (a JWT). */
+export const hasLogin = (text: string): boolean => /(?:^|[^\w-])(?:sk-ant-oat|eyJ[\w-]+\.[\w-]+\.)/.test(text)

@@ -172,7 +172,7 @@ const ModelTable = ({ onEdit, prices, targets }: {
                     rank: name === "cached_input" ? 3 : 2,
                     number: true,
                     first: "asc",
-                    width: "5.4rem",
+                    width: "6rem",
                     ...name === "input" ? { sort: name } : {}
                   } as const)),
                   { name: t.requests, rank: 2, sort: "requests", number: true, width: "6rem" },

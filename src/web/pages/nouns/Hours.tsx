@@ -63,7 +63,7 @@ export const Hours = ({ hours, requests }: {
               <Bar kind="failed" value={hour.failed} of={most} />
               <Bar kind="ok" value={hour.all - hour.failed} of={most} />
             </span>
-            <span class="times">
+            <span class="latency">
               <Times p50={null} p95={hour.p95} scale={scale} hasNumber={numbers.includes(index)} />
             </span>
           </a>

@@ -105,7 +105,7 @@ const Strip = ({ minutes, onShow, shown, since }: {
               <span class="share">
                 <Bar kind="failed" value={failedShare(minute)} of={mostShare} />
               </span>
-              <span class="times">
+              <span class="latency">
                 <Times p50={p50} p95={p95} scale={scale} hasNumber={numbers.includes(index)} />
               </span>
               <span class="amount">

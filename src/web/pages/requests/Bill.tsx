@@ -8,7 +8,7 @@ import type { RequestRecord } from "../../state/requests.ts"
 import { useTexts } from "../../state/texts.ts"
 
 export const Bill = ({ record }: { readonly record: RequestRecord }) => {
-  const t = useTexts().inspector
+  const { inspector: t, models } = useTexts()
   const { bill } = record
   if (bill === null || bill.cost === null) return null
   const { by_prices, by_server, cost, lines, listed, source, unpriced } = bill
@@ -16,7 +16,7 @@ export const Bill = ({ record }: { readonly record: RequestRecord }) => {
     <Section name={t.bill}>
       <p>
         {t.billed(cost, source)}
-        {listed !== null && by_prices !== null && ` ${t.listPrice(listed)}.`}
+        {listed !== null && by_prices !== null && ` ${models.listPrice(listed)}.`}
         {source === "server" && by_prices !== null && ` ${t.byPrices(by_prices)}`}
         {source === "prices" && by_server !== null && ` ${t.byServer(by_server)}`}
         {unpriced.length > 0 && ` ${t.unpricedUnits(unpriced.map(({ unit }) => unit).join(", "))}`}

@@ -252,7 +252,7 @@ export const columnsOf = (
     rank: 3,
     number: true,
     sort: "first_event_ms",
-    width: "4.9rem",
+    width: "5.6rem",
     cell: ({ first_event_ms }) => took(first_event_ms)
   }
   const duration: ColumnOf = {

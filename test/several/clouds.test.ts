@@ -1,0 +1,364 @@
+/** Servers of clouds behind a gateway, over sockets: what their vendors' documents ask for, and what a caller sees of each event of a credential. */
+import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
+import { Logger } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import type { RawConfig } from "../../src/config/json.ts"
+import { type CloudServer, type KnownToken, startCloudServer } from "../../src/testing/clouds/cloudServer.ts"
+import { exceptionFrame } from "../../src/testing/clouds/eventFrames.ts"
+import type { KnownKey } from "../../src/testing/clouds/signature.ts"
+import { caller } from "../admin/support.ts"
+import { privateKey, secrets, startTokenServer, type TokenServer } from "../credentials/tokenServer.ts"
+import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import * as Generate from "../support/generateServer.ts"
+import * as Messages from "../support/messagesServer.ts"
+import { type Answer, chunk, json, streamed, usage } from "../support/openaiServer.ts"
+import * as Responses from "../support/responsesServer.ts"
+import { send } from "./support.ts"
+
+const arn = "arn:aws:bedrock:eu-central-1:123456789012:inference-profile/eu.anthropic.claude-x-v1:0"
+const call = { name: "look", arguments: "{\"at\":\"sea\"}" }
+
+type Reply = (isStream: boolean, uses: boolean) => Answer
+
+const chat: Reply = (isStream, uses) => {
+  const calls = [{ index: 0, id: "call_1", type: "function", function: call }]
+  if (isStream) return streamed(uses ? { tool_calls: calls } : { content: "Hello" })
+  const message = uses
+    ? { role: "assistant", content: null, tool_calls: calls }
+    : { role: "assistant", content: "Hello" }
+  const finish_reason = uses ? "tool_calls" : "stop"
+  return json(200, { ...chunk({}), object: "chat.completion", choices: [{ index: 0, message, finish_reason }], usage })
+}
+
+const responses: Reply = (isStream, uses) => {
+  const item = uses ? Responses.callItem(call.name, call.arguments) : Responses.messageItem("Hello")
+  const response = Responses.responseOf([item])
+  return isStream ? Responses.streamed(response) : Responses.whole(response)
+}
+
+const messages: Reply = (isStream, uses) => {
+  const block = uses
+    ? { type: "tool_use", id: "toolu_1", name: call.name, input: { at: "sea" } }
+    : Messages.textBlock("Hello")
+  const stop = { stop: { stop_reason: uses ? "tool_use" : "end_turn" } }
+  return isStream ? Messages.streamedMessage([block], stop) : Messages.wholeMessage([block], stop)
+}
+
+const generate: Reply = (isStream, uses) => {
+  const part = uses ? { functionCall: { name: call.name, args: { at: "sea" } } } : { text: "Hello" }
+  const said = Generate.chunk([part], { finishReason: "STOP" })
+  return isStream ? Generate.streamed(said) : json(200, said)
+}
+
+let cloud: CloudServer
+let tokens: TokenServer
+let folder: string
+let gateway: RunningGateway
+const keys = new Map<string, KnownKey>()
+const ended = new Set<string>()
+const lines: Array<string> = []
+const logger = Logger.make<unknown, void>((options) =>
+  void lines.push(JSON.stringify(Logger.formatStructured.log(options)))
+)
+const admin = caller(() => gateway)
+
+const tokenOf = (token: string): KnownToken | undefined => {
+  const audience = token.startsWith("service-token-")
+    ? "google"
+    : token.startsWith("client-token-")
+    ? "azure"
+    : undefined
+  return audience && { audience, isExpired: ended.has(token) }
+}
+
+beforeAll(async () => {
+  tokens = await startTokenServer()
+  cloud = await startCloudServer({
+    region: "eu-central-1",
+    project: "project-1",
+    keys,
+    tokenOf,
+    models: ["claude", "gpt", arn]
+  })
+})
+afterAll(async () => {
+  await cloud.stop()
+  await tokens.stop()
+})
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "clouds-"))
+  cloud.skew = 0
+  lines.length = 0
+  ended.clear()
+  keys.clear()
+  keys.set("CANARYAKID", { secret: "canary/secret", session: "canary.session", isExpired: false })
+})
+afterEach(async () => {
+  await gateway.stop()
+  rmSync(folder, { recursive: true })
+})
+
+const write = (name: string, text: string): string => {
+  const file = path.join(folder, name)
+  writeFileSync(file, text)
+  return file
+}
+
+/** The keys of the profile `work`, in a file that AWS's variable names. */
+const profile = (id: string, secret: string, session: string) => {
+  process.env["AWS_SHARED_CREDENTIALS_FILE"] = write(
+    "credentials",
+    `[work]\naws_access_key_id=${id}\naws_secret_access_key=${secret}\naws_session_token=${session}\n`
+  )
+}
+
+const aws = () => {
+  profile("CANARYAKID", "canary/secret", "canary.session")
+  return { from: "aws", profile: "work" }
+}
+const google = () => ({
+  from: "google",
+  file: write(
+    "sa.json",
+    JSON.stringify({
+      type: "service_account",
+      client_email: "gateway@project.iam.gserviceaccount.com",
+      private_key: privateKey,
+      private_key_id: "key-1",
+      token_uri: `${tokens.url}/google`
+    })
+  )
+})
+const entra = () => ({
+  from: "entra",
+  tenant: "tenant-1",
+  client: "client-1",
+  secret: secrets.client,
+  authority: tokens.url
+})
+
+interface Case {
+  readonly name: string
+  readonly upstream: RawConfig
+  readonly model: string
+  readonly reply: Reply
+  readonly credential: () => RawConfig
+  /** The path of a whole and of a streamed request. */
+  readonly paths: readonly [string, string]
+}
+
+const at = (vendor: string, driver: string) => ({
+  vendor,
+  driver,
+  ...(vendor === "azure" ? { resource: "res" } : { region: "eu-central-1" })
+})
+const twice = (path: string) => [path, path] as const
+const vertex = (publisher: string) => `/v1/projects/project-1/locations/eu-central-1/publishers/${publisher}/models/`
+const invoked = `/model/${encodeURIComponent(arn)}/invoke`
+
+const cases: ReadonlyArray<Case> = [
+  {
+    name: "Mantle by chat completions",
+    upstream: at("bedrock", "openai"),
+    model: "gpt",
+    reply: chat,
+    credential: aws,
+    paths: twice("/v1/chat/completions")
+  },
+  {
+    name: "Mantle by Responses",
+    upstream: at("bedrock", "responses"),
+    model: "gpt",
+    reply: responses,
+    credential: aws,
+    paths: twice("/v1/responses")
+  },
+  {
+    name: "Mantle by Messages",
+    upstream: at("bedrock", "messages"),
+    model: "claude",
+    reply: messages,
+    credential: aws,
+    paths: twice("/anthropic/v1/messages")
+  },
+  {
+    name: "InvokeModel",
+    upstream: at("bedrock-runtime", "messages"),
+    model: arn,
+    reply: messages,
+    credential: aws,
+    paths: [invoked, `${invoked}-with-response-stream`]
+  },
+  {
+    name: "Gemini at Vertex AI",
+    upstream: { ...at("vertex", "generate"), project: "project-1" },
+    model: "gpt",
+    reply: generate,
+    credential: google,
+    paths: [`${vertex("google")}gpt:generateContent`, `${vertex("google")}gpt:streamGenerateContent?alt=sse`]
+  },
+  {
+    name: "Claude at Vertex AI",
+    upstream: { ...at("vertex", "messages"), project: "project-1" },
+    model: "claude",
+    reply: messages,
+    credential: google,
+    paths: [`${vertex("anthropic")}claude:rawPredict`, `${vertex("anthropic")}claude:streamRawPredict`]
+  },
+  {
+    name: "Azure by chat completions",
+    upstream: at("azure", "openai"),
+    model: "gpt",
+    reply: chat,
+    credential: entra,
+    paths: twice("/openai/v1/chat/completions")
+  },
+  {
+    name: "Azure by Responses",
+    upstream: at("azure", "responses"),
+    model: "gpt",
+    reply: responses,
+    credential: entra,
+    paths: twice("/openai/v1/responses")
+  }
+]
+const signed = cases.filter(({ credential }) => credential === aws)
+
+const start = async ({ credential, model, upstream }: Case, rest: RawConfig = {}) => {
+  gateway = await startGateway({
+    upstreams: { cloud: { ...upstream, base_url: cloud.url, models: { m: model, gone: "gone" } } },
+    accounts: [{ upstream: "cloud", credential: credential() }],
+    ...rest
+  }, { logger, logLevel: "Debug" })
+}
+
+const tools = {
+  tools: [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }]
+}
+const ask = (stream: boolean, model = "cloud/m", body: RawConfig = {}) =>
+  send(gateway, { style: "chat", stream }, model, { body })
+const answering = ({ reply }: Case, uses = false) => cloud.answer(({ isStream }) => reply(isStream, uses))
+
+describe.each(cases)("$name", (each) => {
+  it("is asked at its own path with its own credential, whole and streamed, and calls tools", async () => {
+    await start(each)
+    answering(each)
+    for (const stream of [false, true]) {
+      const told = await ask(stream)
+      assert.deepStrictEqual([told.status, told.text], [200, "Hello"], told.body)
+    }
+    assert.deepStrictEqual(cloud.requests.map((seen) => seen.path), [...each.paths])
+    answering(each, true)
+    for (const stream of [false, true]) {
+      const told = await ask(stream, "cloud/m", tools)
+      assert.include(told.body, "\"look\"")
+      assert.include(told.body, "sea")
+    }
+  })
+
+  it("says that it has no such model", async () => {
+    await start(each)
+    answering(each)
+    const told = await ask(false, "cloud/gone")
+    assert.isAtLeast(told.status, 400, told.body)
+    assert.match(told.body, /model|deployment/i)
+    assert.lengthOf(cloud.requests, 1)
+  })
+
+  it("gets the request once more where the token has ended in mid-life", async () => {
+    await start(each)
+    answering(each)
+    assert.strictEqual((await ask(false)).status, 200)
+    const bearer = cloud.requests[0]!.headers.authorization?.replace(/^Bearer /, "") ?? ""
+    ended.add(bearer)
+    keys.set("CANARYAKID", { ...keys.get("CANARYAKID")!, isExpired: true })
+    keys.set("CANARYNEXT", { secret: "canary/next", session: "canary.next", isExpired: false })
+    profile("CANARYNEXT", "canary/next", "canary.next")
+    answering(each)
+    const told = await ask(true)
+    assert.deepStrictEqual([told.status, told.text], [200, "Hello"], told.body)
+    assert.lengthOf(cloud.requests, 2)
+  })
+})
+
+describe.each(signed)("a signature at $name", (each) => {
+  it("by a wrong key takes the account out, with what the source says", async () => {
+    await start(each)
+    profile("CANARYAKID", "wrong", "canary.session")
+    answering(each)
+    const told = await ask(false)
+    assert.strictEqual(told.status, 503, told.body)
+    const { items: [item] } = (await admin("GET", "/admin/accounts")).json as { items: ReadonlyArray<RawConfig> }
+    assert.deepInclude(item, {
+      health: "out",
+      health_reason: "its credential failed: aws: it still has the token that the upstream refused"
+    })
+  })
+
+  it.each([-600_000, 600_000])(
+    "is right at a server whose clock is %s ms ahead, after one repetition",
+    async (skew) => {
+      await start(each)
+      cloud.skew = skew
+      answering(each)
+      for (const stream of [true, false]) {
+        const told = await ask(stream)
+        assert.deepStrictEqual([told.status, told.text], [200, "Hello"], told.body)
+      }
+      assert.lengthOf(cloud.requests, 3)
+    }
+  )
+})
+
+describe("an exception in the stream of InvokeModel", () => {
+  it("before the first event is a failure of the upstream, and after it an error in the stream", async () => {
+    const each = cases[3]!
+    await start(each)
+    const limited = exceptionFrame("throttlingException", "Too many tokens, please wait")
+    cloud.answer(() => ({ pieces: [limited] }))
+    const first = await ask(true)
+    assert.deepStrictEqual([first.status, /Too many tokens/.test(first.body)], [429, true], first.body)
+    const events = Messages.messageEvents([Messages.textBlock("Hello")]).slice(0, 4)
+    await gateway.stop()
+    await start(each)
+    cloud.answer(() => ({
+      pieces: [Messages.events(...events), exceptionFrame("modelStreamErrorException", "The model has failed")]
+    }))
+    const later = await ask(true)
+    assert.strictEqual(later.status, 200)
+    assert.include(later.body, "The model has failed")
+  })
+})
+
+describe("the keys of AWS", () => {
+  it("are in no reply, log line, record, capture, metric or export", async () => {
+    const each = cases[3]!
+    await start(each)
+    await admin("PUT", "/admin/settings", { body: { captures: { enabled: true } } })
+    answering(each)
+    const told = [await ask(false), await ask(true)]
+    // A server that repeats what it got.
+    cloud.answer(({ seen }) => json(400, { message: `bad: ${JSON.stringify(seen.headers)}` }))
+    told.push(await ask(false))
+    const paths = [
+      "accounts",
+      "config",
+      "config/export",
+      "settings",
+      "upstreams",
+      "requests",
+      "dev/captures",
+      "changes"
+    ]
+    const replies = await Promise.all(
+      [...paths.map((place) => `/admin/${place}`), "/metrics"].map((place) => admin("GET", place))
+    )
+    assert.deepStrictEqual(replies.map(({ status }) => status), replies.map(() => 200))
+    const all = [...replies.map(({ text }) => text), ...told.map(({ body }) => body), ...lines].join("\n")
+    for (const secret of ["CANARYAKID", "canary/secret", "canary.session"]) assert.notInclude(all, secret)
+    // What they are of is shown, and captures have the stream as text.
+    for (const shown of ["the profile work", "message_start"]) assert.include(all, shown)
+  })
+})
