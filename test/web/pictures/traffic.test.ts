@@ -22,8 +22,8 @@ describe("pictures of the pages about requests", () => {
     await stage.goTo("usage?by=key")
     const rows = await columnOf(page, "Requests")
     assert.strictEqual(sum(rows.slice(0, -1)), rows.at(-1))
-    assert.deepStrictEqual(rows.slice(0, -1), rows.slice(0, -1).toSorted((a, b) => b - a))
     const costs = await columnOf(page, "Cost in USD")
+    assert.deepStrictEqual(costs.slice(0, -1), costs.slice(0, -1).toSorted((a, b) => b - a))
     assert.closeTo(sum(costs.slice(0, -1)), costs.at(-1)!, 0.01 * costs.length)
 
     await stage.goTo("requests?status=failed")
