@@ -164,7 +164,7 @@ export const AccountList = Schema.Struct({
   }),
   causes: Schema.optionalKey(Schema.Array(AccountCause)).annotate({
     description:
-      "With `sort=state`: why accounts need attention under the other filters, by `state` and then the most accounts first; 20 at most."
+      "With `sort=state`: why accounts need attention under the other filters, by `state` and then the most accounts first; 20 of a state at most."
   }),
   ...missingNodes
 }).annotate({ identifier: "AccountList" })

@@ -189,7 +189,7 @@ const causeStates = ["out", "failed", "cooling"] as const
 const causeStateOf = ({ disabled, health, testStatus }: AccountFacts): (typeof causeStates)[number] | undefined =>
   disabled ? undefined : health !== "ready" ? health : testStatus === "failed" ? "failed" : undefined
 
-/** The causes of a list, and the names of each. */
+/** The most causes of a state, and the most names of each. */
 const [mostCauses, mostNames] = [20, 20]
 
 type Cause = NonNullable<(typeof AccountList.Type)["causes"]>[number]
@@ -219,9 +219,11 @@ const makeCauses = () => {
       })
     },
     list: (): ReadonlyArray<Cause> =>
-      [...causes.values()]
-        .sort((a, b) => causeStates.indexOf(a.state) - causeStates.indexOf(b.state) || b.accounts - a.accounts)
-        .slice(0, mostCauses)
+      causeStates.flatMap((state) =>
+        [...causes.values()].filter((cause) => cause.state === state)
+          .sort((a, b) => b.accounts - a.accounts)
+          .slice(0, mostCauses)
+      )
   }
 }
 
