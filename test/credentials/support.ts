@@ -157,7 +157,13 @@ export const poolOf = (
   }, { login: undefined, sessions: undefined })
   return withBacking(backing)(
     buildPool({
-      upstream: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { m: "m" } },
+      upstream: {
+        driver: "openai",
+        models: { m: "m" },
+        ...(JSON.stringify(credentials).includes("\"from\":\"aws\"")
+          ? { vendor: "bedrock", region: "eu-central-1" }
+          : { base_url: "http://127.0.0.1:9/v1" })
+      },
       accounts: credentials.map((credential) => ({ credential })),
       runtime: { account_max_inflight: 2 }
     }, () => made.driver)
