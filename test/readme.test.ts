@@ -70,7 +70,8 @@ describe("the README and the pages", () => {
       "conf sentinel",
       "conf cluster",
       "ini",
-      "toml"
+      "toml",
+      "hcl"
     ]
     const untested = ["text", "nginx", "sh docker", "sh chart", "json opencode", "json pi", "json gemini-cli"]
     for (const { info, name } of snippets) assert.include([...here, ...inOtherTests, ...untested], info, name)

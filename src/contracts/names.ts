@@ -129,7 +129,7 @@ interface Cloud {
 
 const mantle = (base: string) => ({ region }: VendorPlace): VendorAddress => ({
   origin: `https://bedrock-mantle.${region}.api.aws`,
-  base,
+  base: `/${base}`,
   signing: { service: "bedrock-mantle", region },
   keyHeader: undefined
 })
@@ -167,7 +167,7 @@ const azure = ({ resource }: VendorPlace): VendorAddress => ({
 export const clouds = {
   bedrock: {
     needs: ["region"],
-    servers: { openai: mantle("/v1"), responses: mantle("/v1"), messages: mantle("/anthropic") }
+    servers: { openai: mantle("v1"), responses: mantle("v1"), messages: mantle("anthropic") }
   },
   "bedrock-runtime": {
     needs: ["region"],

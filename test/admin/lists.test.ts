@@ -147,6 +147,7 @@ describe("accounts in the admin API", () => {
       requests_hour: 0,
       failed_hour: 0,
       last_error: null,
+      health_since: null,
       last_test: null,
       quota: [],
       budgets: []

@@ -162,7 +162,8 @@ describe("the catalogue of models", () => {
         input: "0",
         cached_input: null,
         output: null,
-        per_request: null
+        per_request: null,
+        listed: null
       },
       {
         target: "gpu/small",
@@ -171,7 +172,8 @@ describe("the catalogue of models", () => {
         input: "0.25",
         cached_input: null,
         output: null,
-        per_request: null
+        per_request: null,
+        listed: null
       }
     ])
     assert.deepInclude(found.get("small")?.prices[1], { target: "hosted/small", entry: null, input: null })

@@ -575,7 +575,7 @@ describe("journeys at the console", () => {
       mimeType: "application/json",
       buffer: Buffer.from(file)
     })
-    assert.strictEqual(await field.inputValue(), file)
+    await untilHolds(async () => await field.inputValue() === file)
     await preview.getByRole("listitem").filter({ hasText: /^runtime\.account_max_inflight.*7$/ }).waitFor()
     await button("Replace everything").click()
     const asked = dialog("Replace keys, accounts and settings")

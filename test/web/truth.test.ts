@@ -201,6 +201,7 @@ const sumsOf = (some: ReadonlyArray<Done>) => {
     left: some.filter(isLeft).length,
     prompt: sum(served.map(({ prompt }) => prompt)),
     completion: sum(served.map(({ completion }) => completion)),
+    cached: sum(served.map(({ cached }) => cached)),
     cost: formatDecimal(some.reduce((total, done) => total + costOf(done), 0n)),
     first50: quantile(firsts, 0.5),
     first95: quantile(firsts, 0.95),
@@ -338,12 +339,13 @@ const groupsBy = (some: ReadonlyArray<Done>, by: (done: Done) => string) =>
 
 /** The cells of sums in the table of usage, behind the name. */
 const usageCells = (sums: Sums): ReadonlyArray<Wanted> => [
+  `${inTable(sums.cost)} (${exactMoney(sums.cost, currency)})`,
   number(sums.requests),
   share(sums.failed, sums.requests),
-  share(sums.left, sums.requests),
+  number(sums.left),
   compact(sums.prompt),
   compact(sums.completion),
-  `${inTable(sums.cost)} (${exactMoney(sums.cost, currency)})`,
+  percent(sums.cached, sums.prompt),
   near(sums.first50),
   near(sums.first95),
   near(sums.duration95),
@@ -351,6 +353,9 @@ const usageCells = (sums: Sums): ReadonlyArray<Wanted> => [
   near(sums.rate50),
   number(sums.tries)
 ]
+
+const byCost = (a: { readonly sums: Sums }, b: { readonly sums: Sums }): number =>
+  Number(b.sums.cost) - Number(a.sums.cost)
 
 const byRequests = (a: { readonly sums: Sums }, b: { readonly sums: Sums }): number =>
   b.sums.requests - a.sums.requests || b.sums.prompt + b.sums.completion - a.sums.prompt - a.sums.completion
@@ -391,7 +396,7 @@ describe("the figures of the console", () => {
       await open(`usage?by=${by}`)
       const rows = groupsBy(all, of)
       // The newest hour is first.
-      const ordered = by === "hour" ? rows.toReversed() : rows.toSorted(byRequests)
+      const ordered = by === "hour" ? rows.toReversed() : rows.toSorted(byCost)
       await shows(`usage by ${by}`, cells(tableIn(page, "Usage")), [
         ...ordered.map(({ name, sums }) => [name, ...usageCells(sums)]),
         ["All", ...usageCells(sumsOf(all))]

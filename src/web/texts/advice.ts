@@ -15,7 +15,6 @@ export const causeNames: Readonly<Record<string, string>> = {
   exhausted: "Too many attempts",
   forbidden: "Forbidden",
   key_missing: "Key missing",
-  locked: "Change the file that the message names.",
   login_refused: "Login refused",
   model_unavailable: "Model unavailable",
   overdue: "Out of time",
@@ -64,6 +63,7 @@ export const adviceTexts: Readonly<Record<string, string>> = {
   left: "The client closed the connection. If it happens often, compare the client's timeout with the duration.",
   leftEarly:
     "The client closed the connection before a reply began. If it happens often, raise the client's timeout, or add accounts.",
+  locked: "Change the file that the message names.",
   login_refused: "Check the account's password, then test the account.",
   method_not_allowed: "Check the method and the URL of the call.",
   model_not_allowed: "Allow the model for this key, or use a model that the key allows.",
