@@ -71,7 +71,8 @@ describe("the README and the pages", () => {
       "conf cluster",
       "ini",
       "toml",
-      "hcl"
+      "hcl",
+      "sh telemetry"
     ]
     const untested = ["text", "nginx", "sh docker", "sh chart", "json opencode", "json pi", "json gemini-cli"]
     for (const { info, name } of snippets) assert.include([...here, ...inOtherTests, ...untested], info, name)

@@ -54,7 +54,7 @@ const guarded: ReadonlyArray<Endpoint> = (() => {
 })()
 
 /** The queries that endpoints need. */
-const queries: Readonly<Record<string, string>> = { "/admin/webhooks/deliveries": "?url=https://hook.example/" }
+const queries: Readonly<Record<string, string>> = { "/admin/webhooks/deliveries": "?name=hook" }
 
 describe("the roles of the admin API", () => {
   it("are stated for every GET, and for endpoints that exist", () => {

@@ -244,6 +244,7 @@ it("the main task of every page is done by keys alone", async () => {
   const letters = new Map<string, string>()
   await page.keyboard.press("?")
   const keys = page.getByRole("dialog", { name: "Keys of this page" })
+  await keys.waitFor()
   const terms = await keys.getByRole("term").allTextContents()
   const texts = await keys.getByRole("definition").allTextContents()
   terms.forEach((each, index) => letters.set(texts[index]!.replace("Go to ", ""), each.replace("g ", "")))

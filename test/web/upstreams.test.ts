@@ -543,7 +543,7 @@ describe("several upstreams elsewhere at the console", () => {
     assert.strictEqual((await ask("upstream-chat", "alone")).status, 200)
     await goTo(page, "Requests")
     await page.getByRole("link", { name: "alone" }).click()
-    await region("What happened").getByText(/^Answered in .* by ada@example\.com\.$/).waitFor()
+    await region("What happened").getByText(/^Answered in .* by ada@example\.com\. Status 200$/).waitFor()
     assert.strictEqual(await region("What happened").getByRole("listitem").count(), 0)
     await goTo(page, "Usage")
     await settled(page)
