@@ -128,12 +128,13 @@ export const onlyUpstream = (items: ReadonlyArray<RequestItem>): string | undefi
   return others.length === 0 ? first : undefined
 }
 
-/** The target that answered, which leads to its upstream, and the account behind it, without the name of the only upstream. */
+/** The target that answered, which leads to its upstream, and the account behind it, without the name of that upstream or of the only one. */
 const AnsweredBy = ({ item: { account, target }, only }: {
   readonly item: RequestItem
   readonly only: string | undefined
-}) =>
-  account === "" && target === undefined ? <>–</> : (
+}) => {
+  const own = `${target?.split("/")[0] ?? only}/`
+  return account === "" && target === undefined ? <>–</> : (
     <span class="answered-by">
       {target !== undefined && <Noun page="upstreams" of={target.split("/")[0]!} text={target} />}
       {account !== "" && (
@@ -141,13 +142,14 @@ const AnsweredBy = ({ item: { account, target }, only }: {
           <Noun
             page="accounts"
             of={account}
-            text={account.startsWith(`${only}/`) ? account.slice(`${only}/`.length) : account}
+            text={account.startsWith(own) ? account.slice(own.length) : account}
             title={account}
           />
         </span>
       )}
     </span>
   )
+}
 
 /** The time since a request began, counting. */
 const Running = ({ since }: { readonly since: number }) => (
@@ -245,14 +247,14 @@ export const columnsOf = (
   }
   // In a roomy row their widths are fixed; elsewhere they share what is left.
   const widthOf = (width: string) => layout === "wide" && isRoomy && !isBeside ? { width } : {}
-  const model: ColumnOf = { name: t.model, rank: 2, ...widthOf("10.8rem"), cell: (item) => <Model item={item} /> }
-  const key: ColumnOf = { name: t.key, rank: 2, ...widthOf("12.6rem"), cell: (item) => <Key item={item} /> }
+  const model: ColumnOf = { name: t.model, rank: 2, ...widthOf("9.4rem"), cell: (item) => <Model item={item} /> }
+  const key: ColumnOf = { name: t.key, rank: 2, ...widthOf("11.2rem"), cell: (item) => <Key item={item} /> }
   const first: ColumnOf = {
     name: t.first,
     rank: 3,
     number: true,
     sort: "first_event_ms",
-    width: "5.6rem",
+    width: "5.4rem",
     cell: ({ first_event_ms }) => took(first_event_ms)
   }
   const duration: ColumnOf = {
@@ -269,7 +271,7 @@ export const columnsOf = (
     rank: 2,
     number: true,
     sort: "cost",
-    width: "6.7rem",
+    width: "6.6rem",
     cell: ({ cost }) => cost === null ? "–" : <Money amount={cost} currency={currency} inTable />
   }]
   const tokens: ReadonlyArray<ColumnOf> = [
@@ -289,7 +291,7 @@ export const columnsOf = (
     }
   ]
   const more = added.map((name) => extras[name])
-  const actions: ColumnOf = { name: t.actions, hidden: true, width: "2.4rem", class: "tools", cell: menu }
+  const actions: ColumnOf = { name: t.actions, hidden: true, width: "2.8rem", class: "tools", cell: menu }
   if (isBeside) return [time, outcome, model, key, duration, actions]
   if (layout === "cards") {
     return [

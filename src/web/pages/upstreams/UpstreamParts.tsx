@@ -14,7 +14,7 @@ export const Accounts = ({ item: { accounts, name, needs_accounts } }: { readonl
   const others = (["cooling", "out", "disabled"] as const).filter((state) => accounts[state] > 0)
   if (!needs_accounts) return <span class="hint">{t.needsNone}</span>
   return (
-    <>
+    <div class="states">
       <a href={linkTo("accounts", undefined, { upstream: name })} aria-label={t.accountsOf(name, accounts.ready)}>
         {t.ready(accounts.ready)}
       </a>
@@ -25,7 +25,7 @@ export const Accounts = ({ item: { accounts, name, needs_accounts } }: { readonl
           </a>
         </p>
       ))}
-    </>
+    </div>
   )
 }
 

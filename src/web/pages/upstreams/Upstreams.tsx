@@ -106,7 +106,7 @@ const UpstreamList = () => {
                 columns={[
                   { name: t.upstream, rank: 1, class: "text" },
                   ...columns,
-                  { name: t.accounts, rank: 3, width: "7rem", number: true },
+                  { name: t.accounts, rank: 3, width: "8.4rem", number: true },
                   { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
                 ]}
                 rows={found.length}
