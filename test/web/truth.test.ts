@@ -610,7 +610,7 @@ describe("the figures of the console", () => {
           outcome(done),
           done.model,
           nameOf(done),
-          target === undefined ? "–" : target.startsWith("hosted") ? `${target}hosted/an account` : `${target}gpu`,
+          target === undefined ? "–" : target.startsWith("hosted") ? `${target}an account` : `${target}gpu`,
           first === undefined ? "–" : duration(first),
           duration(done.duration),
           isServed(done) ? compact(done.prompt) : "–",

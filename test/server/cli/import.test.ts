@@ -94,7 +94,9 @@ describe("a file of many names", () => {
     })
   }
 
-  it.each(Object.entries(files))("takes a bounded number of steps for each: %s", (_, file) => {
+  it.each(Object.entries(files))("takes a bounded number of steps for each: %s", async (_, file) => {
+    // The list prices are read by the first one.
+    await Effect.runPromise(imported("litellm", file(1)))
     const steps = [200, 400, 800].map((n) => {
       const content = file(n)
       return countSteps(() => Effect.runSync(imported("litellm", content))) / n
