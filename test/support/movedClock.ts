@@ -32,7 +32,11 @@ export const makeMovedClock = ({ still = false, wall: startsAt }: MovedClockOpti
     const start = still ? first - first % 1_000_000n : first
     return () => (still ? start : nanos()) + BigInt(Math.round(moved * 1e6))
   }
-  const monotonic = since(() => clock.monotonicTimeNanosUnsafe())
+  const ofMachine = since(() => clock.monotonicTimeNanosUnsafe())
+  // What counts by minutes of the monotonic clock counts the same in each run of a still clock with a start of its own.
+  const monotonic = still && startsAt !== undefined
+    ? () => BigInt(startsAt) * 1_000_000n + BigInt(Math.round(moved * 1e6))
+    : ofMachine
   const realWall = since(() => clock.currentTimeNanosUnsafe())
   const shift = startsAt === undefined ? 0n : BigInt(startsAt) * 1_000_000n - realWall()
   const wall = () => realWall() + shift
