@@ -247,8 +247,8 @@ export const columnsOf = (
   }
   // In a roomy row their widths are fixed; elsewhere they share what is left.
   const widthOf = (width: string) => layout === "wide" && isRoomy && !isBeside ? { width } : {}
-  const model: ColumnOf = { name: t.model, rank: 2, ...widthOf("9.4rem"), cell: (item) => <Model item={item} /> }
-  const key: ColumnOf = { name: t.key, rank: 2, ...widthOf("11.2rem"), cell: (item) => <Key item={item} /> }
+  const model: ColumnOf = { name: t.model, rank: 2, ...widthOf("10.6rem"), cell: (item) => <Model item={item} /> }
+  const key: ColumnOf = { name: t.key, rank: 2, ...widthOf("12.4rem"), cell: (item) => <Key item={item} /> }
   const first: ColumnOf = {
     name: t.first,
     rank: 3,
@@ -291,7 +291,13 @@ export const columnsOf = (
     }
   ]
   const more = added.map((name) => extras[name])
-  const actions: ColumnOf = { name: t.actions, hidden: true, width: "2.8rem", class: "tools", cell: menu }
+  const actions: ColumnOf = {
+    name: t.actions,
+    hidden: true,
+    width: layout === "cards" ? "2.4rem" : "3.2rem",
+    class: "tools",
+    cell: menu
+  }
   if (isBeside) return [time, outcome, model, key, duration, actions]
   if (layout === "cards") {
     return [
