@@ -294,7 +294,7 @@ export const columnsOf = (
   const actions: ColumnOf = {
     name: t.actions,
     hidden: true,
-    width: layout === "cards" ? "2.4rem" : "3.2rem",
+    width: layout === "cards" ? "2.8rem" : "3.2rem",
     class: "tools",
     cell: menu
   }
