@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { untilValue } from "../support/until.ts"
+import { untilHolds, untilValue } from "../support/until.ts"
 import { findings, goTo, launch, openSignedIn, savedBy, settled, sideways, type Watched } from "./support.ts"
 
 const keyId = createHash("sha256").update(businessKey).digest("hex").slice(0, 16)
@@ -406,24 +406,24 @@ describe("the list of requests", () => {
       row.getByText(code).evaluate(({ clientWidth, scrollWidth }) => clientWidth > 100 && scrollWidth <= clientWidth)
     const height = async () => (await row.boundingBox())!.height
     await row.getByRole("link", { name: "ada@example.com" }).waitFor()
-    assert.isTrue(await isWhole())
+    await untilHolds(isWhole)
     assert.strictEqual(await height(), 32)
     // In a window that is less wide it is the tokens that go.
     await page.setViewportSize({ width: 1280, height: 900 })
     await table().getByRole("columnheader", { name: "Out", exact: true }).waitFor({ state: "detached" })
-    assert.isTrue(await isWhole())
+    await untilHolds(isWhole)
     assert.isAbove((await row.getByRole("link", { name: "ada@example.com" }).boundingBox())!.width, 100)
     await page.setViewportSize({ width: 1440, height: 900 })
 
     await link("missing-2").click()
     await drawer().waitFor()
-    assert.isTrue(await isWhole())
+    await untilHolds(isWhole)
     assert.strictEqual(await height(), 32)
     await drawer().getByRole("button", { name: "Close" }).click()
 
     await page.setViewportSize({ width: 390, height: 900 })
     await settled(page)
-    assert.isTrue(await isWhole())
+    await untilHolds(isWhole)
     assert.isBelow(await height(), 60)
     await row.getByText("upstream-chat").or(row.getByText("no-such-model")).first().waitFor()
     assert.deepStrictEqual(await findings(page), [])
