@@ -118,7 +118,7 @@ export class AdminWebhooksGroup extends HttpApiGroup.make("admin-webhooks").add(
   }).annotateMerge(documented({
     summary: "Read the last deliveries of a webhook",
     description: "They are kept in memory.",
-    errors: finding
+    errors: [...finding, "invalid_request"]
   })),
   HttpApiEndpoint.post("resend", "/admin/webhooks/resend", { payload: ResendRequest, success: TestReply })
     .annotateMerge(documented({
