@@ -122,6 +122,8 @@ export const followSecretFiles = Effect.fnUntraced(function*(
   writer: Semaphore.Semaphore,
   decode: (raw: RawConfig) => Effect.Effect<{ readonly snapshot: Snapshot }, ConfigInvalid>
 ) {
+  // Without a folder no reference to a file is valid.
+  if ((yield* SecretFolders)().length === 0) return
   const rawNow = () => SubscriptionRef.getUnsafe(state).raw
   let raw = rawNow()
   let seen = yield* stampsOf(raw)
