@@ -10,8 +10,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
-import { formatAddress, formatPrefix, parseAddress, remembering } from "../domain/addresses.ts"
+import { formatAddress, formatPrefix, parseAddress } from "../domain/addresses.ts"
 import { gatewayError } from "../domain/GatewayError.ts"
+import { remembering } from "../domain/remembering.ts"
 import { monotonicMillis } from "../domain/time.ts"
 
 /** Wrong credentials within a minute that slow an address. */

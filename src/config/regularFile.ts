@@ -73,3 +73,10 @@ export const CurrentFileReader = Context.Reference("model-gateway/config/FileRea
 /** Reads a regular file of at most `most` bytes. Fails with the reason, for which a link counts as the file that it leads to. */
 export const readRegularFile = (path: string, most: number): Effect.Effect<Buffer, UnreadableFile> =>
   Effect.flatMap(CurrentFileReader, (read) => read(path, most))
+
+/** What differs once a file has changed; the same for each file that cannot be looked at. */
+export const fileStamp = (path: string): Effect.Effect<string> =>
+  Effect.match(Effect.tryPromise(() => stat(path)), {
+    onFailure: () => "",
+    onSuccess: ({ ino, mtimeMs, size }) => `${mtimeMs} ${size} ${ino}`
+  })

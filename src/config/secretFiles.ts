@@ -9,13 +9,13 @@ import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import type * as Semaphore from "effect/Semaphore"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import { realpath, stat } from "node:fs/promises"
+import { realpath } from "node:fs/promises"
 import path from "node:path"
 import type { ConfigInvalid } from "./ConfigError.ts"
 import type { Snapshot } from "./GatewayConfig.ts"
 import { forEachCooperatively, type RawConfig } from "./json.ts"
 import { filePrefix, type Variables } from "./references.ts"
-import { readRegularFile } from "./regularFile.ts"
+import { fileStamp, readRegularFile } from "./regularFile.ts"
 import { parseSecretFolders, secretFoldersVariable } from "./secretFolders.ts"
 
 /** The most bytes of a file, and the most files of a configuration. */
@@ -103,11 +103,7 @@ export const withSecretFiles = Effect.fnUntraced(function*(raw: RawConfig, varia
 const stampsOf = Effect.fnUntraced(function*(raw: RawConfig) {
   const stamps = yield* Effect.forEach(
     yield* namesIn(raw),
-    (name) =>
-      Effect.match(Effect.tryPromise(() => stat(name.slice(filePrefix.length))), {
-        onFailure: () => name,
-        onSuccess: ({ ino, mtimeMs, size }) => `${name} ${mtimeMs} ${size} ${ino}`
-      })
+    (name) => Effect.map(fileStamp(name.slice(filePrefix.length)), (stamp) => `${name} ${stamp}`)
   )
   return stamps.join("\n")
 })

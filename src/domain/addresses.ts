@@ -2,6 +2,7 @@
  * IP addresses and ranges of them. An IPv4 address that is mapped into IPv6 is that IPv4 address. The zone of an IPv6 address is
  * left out.
  */
+import { remembering } from "./remembering.ts"
 
 /** An address as numbers: four of 8 bits, or eight of 16 bits. */
 export interface Address {
@@ -13,22 +14,6 @@ export interface Address {
 export interface AddressRange {
   readonly address: Address
   readonly bits: number
-}
-
-/** Texts whose results are remembered, since a client sends many requests. At this number all are forgotten. */
-const mostRemembered = 1_024
-
-/** The function, which remembers its results. */
-export const remembering = <A>(resultOf: (text: string) => A): (text: string) => A => {
-  const results = new Map<string, A>()
-  return (text) => {
-    const known = results.get(text)
-    if (known !== undefined) return known
-    if (results.size >= mostRemembered) results.clear()
-    const result = resultOf(text)
-    results.set(text, result)
-    return result
-  }
 }
 
 const widthOf = (family: Address["family"]): number => family === 4 ? 8 : 16

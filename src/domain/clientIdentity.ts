@@ -3,8 +3,8 @@
  *
  * These are claims. They steer a preference and label records; they grant nothing, and name nothing beyond their key.
  */
-import { remembering } from "./addresses.ts"
 import { isRecord } from "./json.ts"
+import { remembering } from "./remembering.ts"
 
 /** The programs that are known. `sdk`: a library of a vendor; `other`: any other program. */
 export const apps = [

@@ -2,9 +2,9 @@
  * Names of fields by which servers make a longer reply, more replies, or another prompt than the gateway counts. Servers differ in how they
  * read names, so a name stands for every spelling: in any case, and with `_`, `-` or nothing between its words.
  */
-import { remembering } from "./addresses.ts"
 import { type GatewayError, invalidRequest, shortenName } from "./GatewayError.ts"
 import { isRecord } from "./json.ts"
+import { remembering } from "./remembering.ts"
 import { type Cooperative, Slice } from "./stream/cooperative.ts"
 
 /** What a field says of a request's use. */

@@ -6,11 +6,10 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as HttpServerRequest from "effect/http/HttpServerRequest"
-import { stat } from "node:fs/promises"
 import type { IncomingMessage } from "node:http"
 import { createSecureContext, type SecureContextOptions, type SecureVersion, type Server, TLSSocket } from "node:tls"
 import { ConfigStore } from "../config/ConfigStore.ts"
-import { readRegularFile } from "../config/regularFile.ts"
+import { fileStamp, readRegularFile } from "../config/regularFile.ts"
 import type { ServerGroup } from "../config/schema.ts"
 import { CannotListen } from "./listen.ts"
 
@@ -28,8 +27,6 @@ const longestFile = 1024 * 1024
 
 /** Milliseconds between two looks at the files. */
 const pollInterval = 2000
-
-const filesOf = ({ cert, client_ca, key }: TlsGroup) => ({ cert, key, ...client_ca === undefined ? {} : { client_ca } })
 
 /** Reads and checks the files. Fails with a sentence that names the setting. */
 const readTls = Effect.fnUntraced(function*(group: TlsGroup) {
@@ -61,11 +58,7 @@ export const startTls = Effect.gen(function*() {
 /** Settings and state of the files, which differ after a change. */
 const stampOf = (group: TlsGroup): Effect.Effect<string> =>
   Effect.map(
-    Effect.forEach(Object.values(filesOf(group)), (path) =>
-      Effect.match(Effect.tryPromise(() => stat(path)), {
-        onFailure: () => "",
-        onSuccess: ({ ino, mtimeMs, size }) => `${mtimeMs} ${size} ${ino}`
-      })),
+    Effect.forEach([group.cert, group.key, group.client_ca ?? ""], fileStamp),
     (stamps) => JSON.stringify([group, stamps])
   )
 

@@ -103,7 +103,7 @@ it("overview: it is calm until something fails, and every figure leads to what i
   await page.getByRole("link", { name: /accounts? needs? attention/ }).or(page.getByText("2 accounts need attention"))
     .first().waitFor()
 
-  // One sentence under the title says it too; what clients do wrong is none of it.
+  // The sentence under the title counts it too, without what clients do wrong.
   await state.getByText("2 things need you:").waitFor()
   await state.getByText("2 accounts failed the last test.").waitFor()
 

@@ -11,7 +11,7 @@ import { optional } from "../../domain/schemas.ts"
 import { bodies, changing, documented, finding, reading } from "../../http/documented.ts"
 import { aboutSort, BudgetView, lasting, like, missingNodes, pageFields, pageQuery, sortQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
-import { QueueStatusReply } from "./schema.ts"
+import { QueueStatusReply } from "./queueStatus.ts"
 
 /** A configured account (spec "Account"). */
 export const AccountView = Schema.Struct({

@@ -8,7 +8,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { documented, reading } from "../../http/documented.ts"
 import { ChangedAccount } from "../accounts/Api.ts"
-import { QueueStatusReply } from "../accounts/schema.ts"
+import { QueueStatusReply } from "../accounts/queueStatus.ts"
 import { AdminMiddleware } from "../middleware.ts"
 import { RequestItem } from "../requests/Api.ts"
 
