@@ -17,6 +17,9 @@ export interface MovedClockOptions {
   readonly wall?: number
 }
 
+/** Milliseconds of a day: nanoseconds of more than a few months are not whole in a number. */
+const day = 86_400_000
+
 interface Sleeper {
   readonly due: number
   readonly wake: () => void
@@ -35,7 +38,7 @@ export const makeMovedClock = ({ still = false, wall: startsAt }: MovedClockOpti
   const ofMachine = since(() => clock.monotonicTimeNanosUnsafe())
   // What counts by minutes of the monotonic clock counts the same in each run of a still clock with a start of its own.
   const monotonic = still && startsAt !== undefined
-    ? () => BigInt(startsAt) * 1_000_000n + BigInt(Math.round(moved * 1e6))
+    ? () => BigInt(startsAt % day) * 1_000_000n + BigInt(Math.round(moved * 1e6))
     : ofMachine
   const realWall = since(() => clock.currentTimeNanosUnsafe())
   const shift = startsAt === undefined ? 0n : BigInt(startsAt) * 1_000_000n - realWall()
