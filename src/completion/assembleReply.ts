@@ -25,15 +25,12 @@ export interface AssembleOptions extends FilterOptions, FinishOptions {
 }
 
 /** The machine of one reply, with its tokens so far. */
-export interface ReplyMachine
-  extends HoldingMachine<UpstreamEvent, ReplyEvent>, UsageSoFar, Pick<TokensSoFar, "isBilled">
-{
+export interface ReplyMachine extends HoldingMachine<UpstreamEvent, ReplyEvent>, UsageSoFar {
   /** True after `Finish`, when the upstream is no longer needed. */
   readonly finished: () => boolean
 }
 
 class Assembly implements ReplyMachine {
-  readonly isBilled = false
   readonly #order: HoldingMachine<UpstreamEvent, ReplyPart>
   readonly #filter: HoldingMachine<ReplyPart, ReplyPart>
   readonly #finish: FinishMachine
@@ -98,9 +95,18 @@ const isContent = (event: UpstreamEvent): boolean => {
       // Pictures, sound, a refusal, sealed thinking, an item.
       return event.at !== "event" && isOrderedPlace(event.at)
     case "UpstreamUsage":
+    case "UpstreamChoice":
     case "UpstreamFinish":
       return false
   }
+}
+
+/** The machine of one turn with the upstream, with its tokens so far. */
+export interface TurnMachine
+  extends Machine<UpstreamEvent, ReplyEvent>, Omit<UsageSoFar, "exceeds">, Pick<TokensSoFar, "isBilled">
+{
+  /** True after `Finish`, when the upstream is no longer needed. */
+  readonly isDone: boolean
 }
 
 /** What a turn knows of its request. */
@@ -111,6 +117,8 @@ export interface TurnOptions {
   readonly most: number | undefined
   /** The client's names of tools, by those that the server knows; `undefined` if they are the same. */
   readonly names: ReadonlyMap<string, string> | undefined
+  /** Characters that the turns of other choices hold; `undefined` without other ones. */
+  readonly heldBeside: (() => number) | undefined
   /** Called with the server's word for the end of the reply, if no contract knows it. */
   readonly onUnknownEnd: ((word: string) => void) | undefined
 }
@@ -122,7 +130,8 @@ const withName = (event: ReplyEvent, names: ReadonlyMap<string, string>): ReplyE
 }
 
 /** The machine of one turn: assembles the reply, enforces `tool_choice`, and cuts a reply that holds or has too much. */
-export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
+export class Turn implements TurnMachine {
+  readonly isBilled = false
   readonly #assembly: ReplyMachine
   readonly #policy: PolicyMachine | undefined
   readonly #budget: RequestBudget
@@ -130,6 +139,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   readonly #contract: Contract | undefined
   readonly #most: number | undefined
   readonly #names: ReadonlyMap<string, string> | undefined
+  readonly #heldBeside: TurnOptions["heldBeside"]
   readonly #onUnknownEnd: TurnOptions["onUnknownEnd"]
 
   constructor(
@@ -144,7 +154,29 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     this.#contract = contractOfStyle(options.style)
     this.#most = options.most
     this.#names = options.names
+    this.#heldBeside = options.heldBeside
     this.#onUnknownEnd = options.onUnknownEnd
+  }
+
+  /** Characters that the turn holds. */
+  get held(): number {
+    return this.#assembly.held + (this.#policy?.held ?? 0)
+  }
+
+  usage(): Usage {
+    return this.#assembly.usage()
+  }
+
+  estimated(): boolean {
+    return this.#assembly.estimated()
+  }
+
+  promptReported(): boolean {
+    return this.#assembly.promptReported()
+  }
+
+  cacheReported(): boolean {
+    return this.#assembly.cacheReported()
   }
 
   /** True after `Finish`, when the upstream is no longer needed. */
@@ -164,7 +196,6 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     if (translated !== undefined) return translated.forEach((each) => this.push(each, out))
     const assembly = this.#assembly
     const budget = this.#budget
-    const policy = this.#policy
     const most = this.#most
     if (event._tag === "UpstreamFinish" && event.unknown !== undefined) this.#onUnknownEnd?.(event.unknown)
     const hasContent = isContent(event)
@@ -172,7 +203,7 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
     const to = this.#isDirect ? out : this.#assembled
     assembly.push(event, to)
     const isTooLong = hasContent && most !== undefined && assembly.exceeds(most)
-    if (!budget.hold(assembly.held + (policy?.held ?? 0)) || isTooLong) assembly.push(UpstreamFinish("length"), to)
+    if (!budget.hold(this.held + (this.#heldBeside?.() ?? 0)) || isTooLong) assembly.push(UpstreamFinish("length"), to)
     this.#applyPolicy(out)
   }
 
@@ -191,4 +222,4 @@ export class Turn implements Machine<UpstreamEvent, ReplyEvent> {
   }
 }
 
-export const isTurnDone = (turn: Turn): boolean => turn.isDone
+export const isTurnDone = (turn: TurnMachine): boolean => turn.isDone

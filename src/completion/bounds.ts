@@ -60,12 +60,14 @@ const sendsLimit = ({ contract, sends }: Driver, { model }: Target, conversation
   sends.sampling("maxTokens", model, conversation) ||
   (sends.leastOutput !== undefined && !isWholeFor(conversation, contract))
 
-/** The tokens of output that a driver asks for at most, for a conversation with a limit. A request of several replies has a summary. */
+/** The tokens of output that a driver asks for at most, over all choices, for a conversation with a limit. A request of several replies has a summary. */
 export const mostOutput = (
   { replies = 1 }: Pick<ServedInput, "replies">,
   conversation: Conversation,
   { sends }: Pick<Driver, "sends">
-): number => Math.max(limitOf(conversation) ?? 0, sends.leastOutput ?? 0, replies > 1 ? mostSummaryTokens : 0)
+): number =>
+  Math.max(limitOf(conversation) ?? 0, sends.leastOutput ?? 0, replies > 1 ? mostSummaryTokens : 0) *
+  conversation.choices
 
 /** The most that a completion uses at each target of a route that may serve it, or the error of one without a bound. `now`: monotonic milliseconds. */
 export const boundsOf = (
@@ -101,7 +103,7 @@ export const boundsOf = (
       )
     }
     const completionTokens = mostOutput(input, limited, driver)
-    const fault = outputFault(outputs, completionTokens)
+    const fault = outputFault(outputs, completionTokens / conversation.choices, conversation.choices)
     if (fault !== undefined) return fault
     const tools = driver.contract === undefined ? [] : contracts[driver.contract].facts.callBounds(conversation)
     if (tools instanceof GatewayError) return tools

@@ -3,7 +3,14 @@ import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Pull from "effect/Pull"
-import { CallArguments, ReasoningDelta, type ReplyEvent, type ReplyExtra, TextDelta } from "../domain/ReplyEvent.ts"
+import {
+  CallArguments,
+  type ChoiceBegan,
+  ReasoningDelta,
+  type ReplyEvent,
+  type ReplyExtra,
+  TextDelta
+} from "../domain/ReplyEvent.ts"
 import { isBoundPlace } from "../domain/replyExtras.ts"
 import type { ChunkPull } from "../domain/stream/transduce.ts"
 import type { Batch } from "./CompletionInput.ts"
@@ -75,12 +82,40 @@ class Joined {
   }
 }
 
+/** The same for each choice of a reply apart: their pieces come in turns. */
+class JoinedChoices {
+  #current = new Joined()
+  /** All choices by their index, of a reply of several. */
+  #all: Map<number, Joined> | undefined
+
+  push(event: ReplyEvent): void {
+    if (event._tag === "ChoiceBegan") this.#turnTo(event)
+    else this.#current.push(event)
+  }
+
+  all(): ReadonlyArray<ReplyEvent> {
+    if (this.#all === undefined) return this.#current.all()
+    const isEnd = ({ _tag }: ReplyEvent) => _tag === "UsageReported" || _tag === "Finish"
+    const events = [...this.#all.values()].flatMap((joined) => joined.all())
+    return [...events.filter((event) => !isEnd(event)), ...events.filter(isEnd)]
+  }
+
+  #turnTo(event: ChoiceBegan): void {
+    this.#all ??= new Map()
+    const known = this.#all.get(event.index)
+    // The first choice may have begun with fields of the whole reply.
+    this.#current = known ?? (this.#all.size === 0 ? this.#current : new Joined())
+    if (known === undefined) this.#current.push(event)
+    this.#all.set(event.index, this.#current)
+  }
+}
+
 /**
  * Collects the first events and all that follow. Consecutive pieces of text, reasoning and arguments become one event, so that
  * memory holds the reply's characters and not an object for each piece. `RequestBudget` bounds the reply.
  */
 export const collectReply = <E>(first: Batch, rest: ChunkPull<ReplyEvent, E>): Effect.Effect<Batch, E> => {
-  const joined = new Joined()
+  const joined = new JoinedChoices()
   const whole = (): Effect.Effect<Batch> => {
     const events = joined.all()
     return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : Effect.die("A reply has no events")

@@ -75,7 +75,7 @@ const count = (figure: number | undefined): number | undefined =>
   figure !== undefined && figure >= 0 && figure <= mostTokens ? Math.round(figure) : undefined
 
 /** Merges reported figures; a missing one keeps its earlier value. */
-const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => ({
+export const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => ({
   promptTokens: count(more.promptTokens) ?? before.promptTokens,
   completionTokens: count(more.completionTokens) ?? before.completionTokens,
   reasoningTokens: count(more.reasoningTokens) ?? before.reasoningTokens,
@@ -83,6 +83,30 @@ const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => (
   cacheWriteTokens: count(more.cacheWriteTokens) ?? before.cacheWriteTokens,
   details: more.details ?? before.details
 })
+
+/** The tokens of a reply: what the server has reported, and for the rest the tokens that were counted. */
+export const usageOf = (
+  reported: PartialUsage,
+  reasoning: number,
+  written: number,
+  prompt: () => number
+): Usage => {
+  const reasoningTokens = reported.reasoningTokens ?? reasoning
+  const completionTokens = reported.completionTokens ?? reasoningTokens + written
+  const promptTokens = reported.promptTokens ?? prompt()
+  const cachedTokens = Math.min(reported.cachedTokens ?? 0, promptTokens)
+  const usage: Usage = {
+    promptTokens,
+    completionTokens,
+    reasoningTokens: Math.min(reasoningTokens, completionTokens),
+    cachedTokens
+  }
+  const { cacheWriteTokens, details } = reported
+  const withWritten = cacheWriteTokens === undefined
+    ? usage
+    : { ...usage, cacheWriteTokens: Math.min(cacheWriteTokens, promptTokens - cachedTokens) }
+  return details === undefined ? withWritten : { ...withWritten, details }
+}
 
 class ReplyFinisher implements FinishMachine {
   /** The figures that the upstream has reported. */
@@ -185,22 +209,9 @@ class ReplyFinisher implements FinishMachine {
   end(): void {}
 
   usage(): Usage {
-    const reasoningTokens = this.#reported.reasoningTokens ?? this.#reasoning.total()
-    const completionTokens = this.#reported.completionTokens ?? reasoningTokens + this.#written.total()
-    const promptTokens = this.#reported.promptTokens ?? this.#options.promptTokens()
-    const cachedTokens = Math.min(this.#reported.cachedTokens ?? 0, promptTokens)
-    const usage: Usage = {
-      promptTokens,
-      completionTokens,
-      reasoningTokens: Math.min(reasoningTokens, completionTokens),
-      cachedTokens
-    }
-    const { cacheWriteTokens, details } = this.#reported
-    const written = cacheWriteTokens === undefined
-      ? usage
-      : { ...usage, cacheWriteTokens: Math.min(cacheWriteTokens, promptTokens - cachedTokens) }
-    return details === undefined ? written : { ...written, details }
+    return usageOf(this.#reported, this.#reasoning.total(), this.#written.total(), this.#options.promptTokens)
   }
+
   /** Something is shown now: what waited for it comes before it. */
   #show(out: Array<ReplyEvent>): void {
     this.#hasShown = true

@@ -30,7 +30,8 @@ import { ReasoningCalls } from "../sieve/reasoningCalls.ts"
 import { sieve } from "../sieve/sieve.ts"
 import type { RequestBudget } from "../upstream/budget.ts"
 import { askedBy, type Credential, type Driver } from "../upstream/Upstream.ts"
-import { assembleReply, isTurnDone, Turn } from "./assembleReply.ts"
+import { assembleReply, isTurnDone, Turn, type TurnMachine } from "./assembleReply.ts"
+import { ChoiceTurns, type TurnMaker } from "./choices.ts"
 import { noteIgnored, replyPath } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { SealedCalls } from "./SealedCalls.ts"
@@ -168,7 +169,7 @@ export const replyStarter = (
     { budget, caller, driver, isWhole, leastCached, model, most, onChanged, request, stripsMarkers }: ReplyInput,
     lease: ReplyLease,
     conversation: Conversation,
-    policy: PolicyMachine | undefined
+    makePolicy: (() => PolicyMachine) | undefined
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     return Effect.flatMap(
       driver.complete({
@@ -206,47 +207,53 @@ export const replyStarter = (
         const singleCall = enabled && !conversation.parallelToolCalls && !isWholeFor(conversation, driver.contract)
         // A stop sequence or a single call may end the reply within a chunk, too late to estimate in slices.
         const isLate = isLong(conversation) && conversation.stop.length === 0 && !singleCall
-        const callId = callIds()
         const writes = new Writes()
         const wantsThinking = driver.contract !== undefined && contracts[driver.contract].facts.wantsThinking
         const maker = driver.capabilities.seals === undefined ? undefined : makerOf(lease)
-        const assembly = assembleReply({
-          sieve: enabled ? sieve({ tools, callId }) : undefined,
-          reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,
-          stripMarkers: model.search && stripsMarkers,
-          stop: compileStopSequences(conversation.stop),
-          singleCall,
-          showReasoning: model.reasoning !== false,
-          addCall: () => budget.addCall(),
-          callId,
-          keepSealed: (callId, sealedFields, thinking) => {
-            const fields = wantsThinking && thinking !== ""
-              ? { ...sealedFields, ...sealedThinking(thinking) }
-              : sealedFields
-            if (Object.keys(fields).length === 0) return
-            writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields, maker }))
-          },
-          keepSeal: maker && ((seal) => writes.add(sealed.keepMaker(caller.owner, seal, maker))),
-          promptTokens: () => estimateConversation(conversation),
-          meter: undefined
-        })
-        request.stats.soFar = assembly
-        const machine = new Turn(assembly, policy, budget, {
-          style: request.style,
-          most,
-          names,
-          onUnknownEnd: (word) => noteIgnored(request.stats, `${replyPath}.finish:${word}`)
-        })
+        const makeTurn: TurnMaker = (most, heldBeside) => {
+          const callId = callIds()
+          const assembly = assembleReply({
+            sieve: enabled ? sieve({ tools, callId }) : undefined,
+            reasoningCalls: enabled ? () => new ReasoningCalls(tools) : undefined,
+            stripMarkers: model.search && stripsMarkers,
+            stop: compileStopSequences(conversation.stop),
+            singleCall,
+            showReasoning: model.reasoning !== false,
+            addCall: () => budget.addCall(),
+            callId,
+            keepSealed: (callId, sealedFields, thinking) => {
+              const fields = wantsThinking && thinking !== ""
+                ? { ...sealedFields, ...sealedThinking(thinking) }
+                : sealedFields
+              if (Object.keys(fields).length === 0) return
+              writes.add(sealed.keep(caller.owner, callId, { upstream: lease.upstream, fields, maker }))
+            },
+            keepSeal: maker && ((seal) => writes.add(sealed.keepMaker(caller.owner, seal, maker))),
+            promptTokens: () => estimateConversation(conversation),
+            meter: undefined
+          })
+          return new Turn(assembly, makePolicy?.(), budget, {
+            style: request.style,
+            most,
+            names,
+            heldBeside,
+            onUnknownEnd: (word) => noteIgnored(request.stats, `${replyPath}.finish:${word}`)
+          })
+        }
+        const machine: TurnMachine = conversation.choices === 1
+          ? makeTurn(most, undefined)
+          : new ChoiceTurns(conversation, most, makeTurn)
+        request.stats.soFar = machine
         // The reply ends with the turn's last event, where readers stop, unless another turn may follow.
-        const isDone = policy === undefined ? undefined : isTurnDone
-        const assembled = transduce<UpstreamEvent, ReplyEvent, never, Turn>(once(machine), isDone)
+        const isDone = makePolicy === undefined ? undefined : isTurnDone
+        const assembled = transduce<UpstreamEvent, ReplyEvent, never, TurnMachine>(once(machine), isDone)
         const turn = (events: Stream.Stream<UpstreamEvent, UpstreamFailure>) =>
           sealed.isShared ? writes.before(assembled(events)) : assembled(events)
         const estimate = estimateCooperatively(conversation)
         const leavesZeroOut = driver.contract !== undefined && contracts[driver.contract].facts.leavesZeroOut
-        const isCacheReported = () => leavesZeroOut ? assembly.promptReported() : assembly.cacheReported()
+        const isCacheReported = () => leavesZeroOut ? machine.promptReported() : machine.cacheReported()
         if (isLate) {
-          const counting = countingBeforeEnd(() => assembly.promptReported(), runCooperatively(estimate))
+          const counting = countingBeforeEnd(() => machine.promptReported(), runCooperatively(estimate))
           return Effect.succeed({ id, events: turn(counting(events)), isOver, isCacheReported })
         }
         return Effect.mapEager(
@@ -265,15 +272,20 @@ export const replyStarter = (
   ): Effect.Effect<StartedReply, UpstreamFailure, Scope.Scope> => {
     const { conversation, driver } = input
     const start = (conversation: Conversation, isSecond: boolean) => {
-      const policy = toolPolicy(conversation.toolChoice, isSecond)
-      return Effect.map(startTurn(input, lease, conversation, policy), (turn) => ({ turn, policy }))
+      const policies: Array<PolicyMachine> = []
+      const makePolicy = () => {
+        const policy = toolPolicy(conversation.toolChoice, isSecond)
+        policies.push(policy)
+        return policy
+      }
+      const violated = () => policies.some((policy) => policy.violated())
+      return Effect.map(startTurn(input, lease, conversation, makePolicy), (turn) => ({ turn, violated }))
     }
     /** The events of a turn, followed by `next` after a violation. */
     const withNext = (
-      { policy, turn }: Effect.Success<ReturnType<typeof start>>,
+      { turn, violated }: Effect.Success<ReturnType<typeof start>>,
       next: () => StartedReply["events"]
-    ): StartedReply["events"] =>
-      Stream.concat(turn.events, Stream.suspend(() => policy.violated() ? next() : Stream.empty))
+    ): StartedReply["events"] => Stream.concat(turn.events, Stream.suspend(() => violated() ? next() : Stream.empty))
     return Effect.map(start(conversation, false), (first) => {
       let { isCacheReported, isOver } = first.turn
       const { budget, model: { id: model }, request: { stats } } = input

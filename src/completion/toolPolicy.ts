@@ -45,9 +45,12 @@ export const judgesChoice = (conversation: Conversation, family: FamilyName | un
 export const checksChoice = (conversation: Conversation, family: FamilyName | undefined): boolean =>
   toolsEnabled(conversation) && demandsCall(conversation.toolChoice) && !judgesChoice(conversation, family)
 
-/** True if a reply without the demanded call is asked for once more. A request that goes as its caller wrote it gets no reminder. */
+/**
+ * True if a reply without the demanded call is asked for once more. A request that goes as its caller wrote it gets no reminder, and the choices
+ * of one reply are not asked for apart.
+ */
 export const asksTwice = (conversation: Conversation, family: FamilyName | undefined): boolean =>
-  checksChoice(conversation, family) && !isWholeFor(conversation, family)
+  checksChoice(conversation, family) && !isWholeFor(conversation, family) && conversation.choices === 1
 
 /**
  * Starts the machine. A forced function hides the calls of other functions; the remaining calls are numbered from 0.

@@ -159,6 +159,12 @@ const noteRepairs = (
   return undefined
 }
 
+/** The error of a request of several choices, if a reply of the driver has one. Only requests of chat completions ask for several, by `n`. */
+const choicesFault = ({ choices }: Conversation, { contract }: Driver): GatewayError | undefined =>
+  choices === 1 || (contract !== undefined && choices <= contracts[contract].facts.mostChoices)
+    ? undefined
+    : invalidRequest("n: a reply of this model's upstream has 1 choice; send n: 1", "n")
+
 /** Notes all parts of a conversation that the driver does not send. Returns the error of the first that the reply depends on. */
 export const noteUnsent = (
   conversation: Conversation,
@@ -170,7 +176,8 @@ export const noteUnsent = (
   const isOwn = vendorFields !== undefined && vendorFields.vendor === driver.contract
   if (thinking !== undefined && !isOwn) noteUnsaidThinking(thinking, model, driver, request.stats, conversation)
   noteUnsampled(conversation, model, driver, request)
-  return noteRepairs(conversation, driver, request) ?? noteUnsentFields(conversation, request, driver)
+  return choicesFault(conversation, driver) ?? noteRepairs(conversation, driver, request) ??
+    noteUnsentFields(conversation, request, driver)
 }
 
 /** The names of fields by their paths in the contracts that have them elsewhere. */

@@ -94,6 +94,8 @@ export interface ContractFacts {
   readonly elsewhere: (event: UpstreamExtra) => ReadonlyArray<UpstreamEvent> | undefined
   /** The tools of a client's conversation that servers of other contracts get. */
   readonly declaredElsewhere: (conversation: Conversation) => Conversation["tools"]
+  /** The most choices that a reply of its servers has. */
+  readonly mostChoices: number
   /** The most calls of the vendor's tools in a conversation that a server of the contract gets. */
   readonly callBounds: (conversation: Conversation) => CallBounds
 }

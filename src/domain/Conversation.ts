@@ -182,6 +182,8 @@ export interface Conversation {
   readonly stop: ReadonlyArray<string>
   readonly sampling: Sampling
   readonly output: StructuredOutput | undefined
+  /** The choices of the reply, at least 1. */
+  readonly choices: number
   /** `undefined`: the caller said nothing. */
   readonly thinking: Thinking | undefined
   /** Fields of the request that belong to its vendor's contract and are not modelled. */
@@ -222,6 +224,7 @@ export const plainConversation: Conversation = {
   stop: [],
   sampling: noSampling,
   output: undefined,
+  choices: 1,
   thinking: undefined,
   vendorFields: undefined,
   vendorTools: undefined,

@@ -35,6 +35,8 @@ export interface Reply {
   readonly usage: Usage
   readonly finish: FinishReason
   readonly stopSequence: string | undefined
+  /** The other choices, from the one with index 1, without usage of their own. */
+  readonly others: ReadonlyArray<Reply>
   /** Fields of the server's reply that nothing else models, in the format of OpenAI-compatible servers. */
   readonly extras: ReplyExtras | undefined
   /** The same in another family's format, for the renderers of that family. */
@@ -49,8 +51,8 @@ interface ReplyFold {
 
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
 
-/** Starts a fold. */
-export const foldReply = (): ReplyFold => {
+/** Starts the fold of one choice. */
+const foldChoice = (): ReplyFold => {
   const blocks: Array<ReplyBlock> = []
   let kind: "Reasoning" | "Text" | undefined
   let text = ""
@@ -107,6 +109,7 @@ export const foldReply = (): ReplyFold => {
         case "UsageReported":
           usage = event.usage
           return
+        case "ChoiceOver":
         case "Finish":
           finish = event.reason
           stopSequence = event.stopSequence
@@ -115,6 +118,7 @@ export const foldReply = (): ReplyFold => {
           return close()
         case "CallArguments":
         case "CallCutOff":
+        case "ChoiceBegan":
       }
     },
     reply() {
@@ -124,9 +128,35 @@ export const foldReply = (): ReplyFold => {
         usage,
         finish,
         stopSequence,
+        others: [],
         extras: extras?.extras,
         vendorExtras: own === undefined ? undefined : { family: own.family, extras: own.fold.extras }
       }
+    }
+  }
+}
+
+/** Fields of the whole reply, whichever choice they come beside. */
+const isOfReply = (event: ReplyEvent): boolean =>
+  event._tag === "ReplyExtra" && (event.at === "chunk" || event.at === "usage")
+
+/** Starts a fold. */
+export const foldReply = (): ReplyFold => {
+  const first = foldChoice()
+  /** All choices by their index, of a reply of several. */
+  let all: Array<ReplyFold> | undefined
+  let current = first
+  return {
+    push(event) {
+      if (event._tag === "ChoiceBegan") {
+        all ??= [first]
+        current = all[event.index] ??= foldChoice()
+      } else if (event._tag === "UsageReported" || isOfReply(event)) first.push(event)
+      else if (event._tag !== "Finish" || all === undefined) current.push(event)
+    },
+    reply() {
+      const reply = first.reply()
+      return all === undefined ? reply : { ...reply, others: all.slice(1).map((each) => each.reply()) }
     }
   }
 }

@@ -2,9 +2,12 @@
  * The canonical reply: a closed union of events. Every style's stream renders these events, and every non-stream reply is their fold.
  *
  * Order: reasoning, text and calls as the model wrote them. A call is one `CallStarted`, its `CallArguments`, then one `CallFinished` or
- * `CallCutOff`, without events of another call between. `UsageReported` comes at most once, directly before the one `Finish`.
+ * `CallCutOff`, without events of another call between. `UsageReported` comes at most once, after all content, and the one `Finish` is last.
  *
  * `ReplyExtra` comes before the text that it belongs to, and never within a call.
+ *
+ * The events of a reply of several choices are of the choice that the last `ChoiceBegan` names. Each choice ends with one `ChoiceOver`; calls
+ * are numbered within their choice.
  */
 import type { JsonFields } from "./json.ts"
 import { type ExtraPlace, isContentPlace } from "./replyExtras.ts"
@@ -77,7 +80,20 @@ export interface ReplyExtra {
   readonly value: JsonFields
 }
 
-/** The reply's token counts. */
+/** The events that follow are of this choice, which may have begun before. A reply of one choice has no such event. */
+export interface ChoiceBegan {
+  readonly _tag: "ChoiceBegan"
+  readonly index: number
+}
+
+/** The end of the choice. */
+export interface ChoiceOver {
+  readonly _tag: "ChoiceOver"
+  readonly reason: FinishReason
+  readonly stopSequence: string | undefined
+}
+
+/** The reply's token counts, those of all its choices. */
 export interface UsageReported {
   readonly _tag: "UsageReported"
   readonly usage: Usage
@@ -86,7 +102,7 @@ export interface UsageReported {
 /** Why a reply ended. `content_filter`: the upstream withdrew it. `stop_sequence`: it reached one of the caller's stop sequences. */
 export type FinishReason = "stop" | "stop_sequence" | "tool_calls" | "length" | "content_filter"
 
-/** The end of the reply; nothing follows. */
+/** The end of the reply; nothing follows. Of several choices it has the reason of the one that ended last. */
 export interface Finish {
   readonly _tag: "Finish"
   readonly reason: FinishReason
@@ -98,7 +114,7 @@ export interface Finish {
 export type SieveEvent = TextDelta | CallStarted | CallArguments | CallFinished | CallCutOff
 
 /** One event of a reply. */
-export type ReplyEvent = ReasoningDelta | SieveEvent | ReplyExtra | UsageReported | Finish
+export type ReplyEvent = ReasoningDelta | SieveEvent | ReplyExtra | ChoiceBegan | ChoiceOver | UsageReported | Finish
 
 /** Constructors. */
 export const ReasoningDelta = (text: string): ReasoningDelta => ({ _tag: "ReasoningDelta", text })
@@ -132,6 +148,12 @@ export const ReplyExtra = (family: ReplyExtra["family"], at: ExtraPlace, value: 
   at,
   value
 })
+export const ChoiceBegan = (index: number): ChoiceBegan => ({ _tag: "ChoiceBegan", index })
+export const ChoiceOver = (reason: FinishReason, stopSequence: string | undefined): ChoiceOver => ({
+  _tag: "ChoiceOver",
+  reason,
+  stopSequence
+})
 export const UsageReported = (usage: Usage): UsageReported => ({ _tag: "UsageReported", usage })
 export const Finish = (reason: FinishReason, stopSequence?: string): Finish => ({
   _tag: "Finish",
@@ -140,5 +162,16 @@ export const Finish = (reason: FinishReason, stopSequence?: string): Finish => (
 })
 
 /** True for an event with content to show. */
-export const isShown = (event: ReplyEvent): boolean =>
-  event._tag === "ReplyExtra" ? isContentPlace(event.at) : event._tag !== "UsageReported" && event._tag !== "Finish"
+export const isShown = (event: ReplyEvent): boolean => {
+  switch (event._tag) {
+    case "ReplyExtra":
+      return isContentPlace(event.at)
+    case "ChoiceBegan":
+    case "ChoiceOver":
+    case "UsageReported":
+    case "Finish":
+      return false
+    default:
+      return true
+  }
+}

@@ -66,6 +66,12 @@ export interface UpstreamUsage {
   readonly usage: PartialUsage
 }
 
+/** The events that follow are of this choice, up to the next one of these; those before the first one are of choice 0. */
+export interface UpstreamChoice {
+  readonly _tag: "UpstreamChoice"
+  readonly index: number
+}
+
 /** What an upstream may say of the end of a reply. */
 interface EndWords {
   /** The caller's stop sequence at which the upstream ended the reply. */
@@ -76,7 +82,7 @@ interface EndWords {
 
 /**
  * The upstream's end of the reply. `length`: cut at an output limit and not continued, or not known to be whole. `content_filter`: withdrawn. A
- * stream of upstream events ends with exactly one of these, or fails.
+ * stream of upstream events ends with exactly one of these for each of its choices, or fails.
  */
 export interface UpstreamFinish extends Partial<EndWords> {
   readonly _tag: "UpstreamFinish"
@@ -90,6 +96,7 @@ export type UpstreamEvent =
   | UpstreamCall
   | UpstreamExtra
   | UpstreamUsage
+  | UpstreamChoice
   | UpstreamFinish
 
 export const UpstreamReasoning = (text: string): UpstreamReasoning => ({ _tag: "UpstreamReasoning", text })
@@ -113,6 +120,7 @@ export const UpstreamExtra = (family: FamilyName, at: ExtraPlace, value: JsonFie
   value
 })
 export const UpstreamUsage = (usage: PartialUsage): UpstreamUsage => ({ _tag: "UpstreamUsage", usage })
+export const UpstreamChoice = (index: number): UpstreamChoice => ({ _tag: "UpstreamChoice", index })
 export const UpstreamFinish = (
   reason: UpstreamFinish["reason"],
   ...[stopSequence, unknown]: ReadonlyArray<string | undefined>

@@ -19,7 +19,7 @@ interface RecordedCall {
   readonly at_ms: number
 }
 
-/** A reply put together. */
+/** A reply put together. Of several choices the text and the reasoning have the number of each choice above it. */
 export interface AssembledReply {
   readonly text: string
   readonly reasoning: string
@@ -29,12 +29,30 @@ export interface AssembledReply {
   readonly finish: string | undefined
 }
 
+/** The texts of a reply's choices, by the number of the choice. */
+class ChoiceTexts {
+  readonly #texts = new Map<number, string>()
+
+  add(choice: number, text: string): void {
+    this.#texts.set(choice, (this.#texts.get(choice) ?? "") + text)
+  }
+
+  toString(): string {
+    return this.#texts.size === 1 && this.#texts.has(0)
+      ? this.#texts.get(0)!
+      : [...this.#texts].toSorted(([a], [b]) => a - b).map(([choice, text]) => `[choice ${choice}]\n${text}`).join(
+        "\n\n"
+      )
+  }
+}
+
 /** Collects a reply from its events. */
 class Collector {
-  #text = ""
-  #reasoning = ""
+  readonly #text = new ChoiceTexts()
+  readonly #reasoning = new ChoiceTexts()
   #finish: string | undefined = undefined
-  readonly #calls = new Map<number, { id: string; name: string; arguments: string; at_ms: number }>()
+  #choice = 0
+  readonly #calls = new Map<string, { id: string; name: string; arguments: string; at_ms: number }>()
   readonly #finishNames: Readonly<Record<FinishReason, string>>
 
   constructor(finishNames: Readonly<Record<FinishReason, string>>) {
@@ -46,14 +64,15 @@ class Collector {
     for (const event of events) {
       switch (event._tag) {
         case "UpstreamText":
-          this.#text += event.text
+          this.#text.add(this.#choice, event.text)
           break
         case "UpstreamReasoning":
-          this.#reasoning += event.text
+          this.#reasoning.add(this.#choice, event.text)
           break
         case "UpstreamCall": {
-          const call = this.#calls.get(event.index) ?? { id: "", name: "", arguments: "", at_ms }
-          this.#calls.set(event.index, {
+          const place = `${this.#choice}.${event.index}`
+          const call = this.#calls.get(place) ?? { id: "", name: "", arguments: "", at_ms }
+          this.#calls.set(place, {
             id: call.id || (event.id ?? ""),
             name: call.name || (event.name ?? ""),
             arguments: call.arguments + event.argumentsDelta,
@@ -61,6 +80,9 @@ class Collector {
           })
           break
         }
+        case "UpstreamChoice":
+          this.#choice = event.index
+          break
         case "UpstreamFinish":
           this.#finish = this.#finishNames[event.stopSequence === undefined ? event.reason : "stop_sequence"]
       }
@@ -73,7 +95,12 @@ class Collector {
   }
 
   get reply(): AssembledReply {
-    return { text: this.#text, reasoning: this.#reasoning, calls: [...this.#calls.values()], finish: this.#finish }
+    return {
+      text: `${this.#text}`,
+      reasoning: `${this.#reasoning}`,
+      calls: [...this.#calls.values()],
+      finish: this.#finish
+    }
   }
 }
 

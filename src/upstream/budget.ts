@@ -296,6 +296,7 @@ const sizeOf = (event: UpstreamEvent): number => {
     case "UpstreamExtra":
       return JSON.stringify(event.value).length
     case "UpstreamUsage":
+    case "UpstreamChoice":
     case "UpstreamFinish":
       return 0
   }
@@ -323,6 +324,7 @@ const shortened = (event: UpstreamEvent, room: number): ReadonlyArray<UpstreamEv
     case "UpstreamExtra":
       return []
     case "UpstreamUsage":
+    case "UpstreamChoice":
     case "UpstreamFinish":
       return [event]
   }

@@ -1,11 +1,10 @@
 /** Events that are read by comparison mean what they mean when they are parsed, and few are parsed. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { chunkDecoder } from "../../src/contracts/chat/readReply.ts"
+import { chunkDecoder, recordedForm } from "../../src/contracts/chat/readReply.ts"
 import { chunkDecoder as generateDecoder } from "../../src/contracts/generate/readReply.ts"
 import { eventDecoder } from "../../src/contracts/messages/readReply.ts"
 import { eventDecoder as responsesDecoder } from "../../src/contracts/responses/readReply.ts"
-import { unknownNames } from "../../src/contracts/shared/chatThinking.ts"
 import type { ChunkDecoder } from "../../src/contracts/shared/ChunkDecoder.ts"
 import { RepeatedEvents } from "../../src/contracts/shared/RepeatedEvents.ts"
 import type { UpstreamEvent } from "../../src/domain/UpstreamEvent.ts"
@@ -24,7 +23,7 @@ interface Server {
 }
 
 const openai = (form: Server["form"]): Server => ({
-  decoder: (Reader) => chunkDecoder([], unknownNames(), Reader),
+  decoder: (Reader) => chunkDecoder({ ...recordedForm(), choices: 1 }, Reader),
   form
 })
 const messages = (form: Server["form"]): Server => ({ decoder: (Reader) => eventDecoder(Reader), form })

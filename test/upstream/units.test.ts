@@ -1,7 +1,7 @@
 /** The units that each driver reads of a reply: service tiers, words, modalities, tools and the server's own cost. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { chunkDecoder as openaiDecoder } from "../../src/contracts/chat/readReply.ts"
+import { chunkDecoder as openaiDecoder, recordedForm } from "../../src/contracts/chat/readReply.ts"
 import { chunkDecoder as generateDecoder } from "../../src/contracts/generate/readReply.ts"
 import { eventDecoder as messagesDecoder } from "../../src/contracts/messages/readReply.ts"
 import { eventDecoder as responsesDecoder } from "../../src/contracts/responses/readReply.ts"
@@ -42,7 +42,7 @@ const cases: ReadonlyArray<
 > = [
   [
     "openai",
-    () => openaiDecoder([]),
+    () => openaiDecoder({ ...recordedForm(), choices: 1 }),
     frames(
       chunk({ content: "Yes" }, null, { service_tier: "Flex" }),
       chunk({}, "stop"),
@@ -130,7 +130,10 @@ describe("the units of a reply", () => {
       prompt_tokens_details: { audio_tokens: 0 }
     }
     const stream = frames(chunk({ content: "a" }, "stop", { service_tier: "default", usage }), "[DONE]")
-    assert.deepStrictEqual(usageIn(openaiDecoder([]), [stream]), { promptTokens: 1, completionTokens: 2 })
+    assert.deepStrictEqual(usageIn(openaiDecoder({ ...recordedForm(), choices: 1 }), [stream]), {
+      promptTokens: 1,
+      completionTokens: 2
+    })
   })
 })
 

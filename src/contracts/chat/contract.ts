@@ -1,13 +1,11 @@
 /** Chat completions (https://platform.openai.com/docs/api-reference/chat). */
 import type { Reply } from "../../domain/Reply.ts"
-import type { PartialUsage } from "../../domain/UpstreamEvent.ts"
 import type { ConversationContract } from "../Contract.ts"
 import { chatFields } from "../shared/chatFields.ts"
-import type { ReasoningNames } from "../shared/chatThinking.ts"
 import { errorFacts, isError } from "../shared/errorFacts.ts"
 import { familyOf } from "../shared/requestSchema.ts"
 import { chatFacts } from "./facts.ts"
-import { chunkDecoder } from "./readReply.ts"
+import { chunkDecoder, recordedForm, type ReplyForm } from "./readReply.ts"
 import { decodeChat } from "./readRequest.ts"
 import { ChatRequest } from "./schema.ts"
 import { chatCompletion, chatFailure, chatFrames, type ChatReplyInfo } from "./writeReply.ts"
@@ -19,16 +17,6 @@ interface ReplyAbout extends ChatReplyInfo {
   readonly includeUsage: boolean
 }
 
-/** How a reply is read. */
-interface ReplyForm {
-  /** The sequences that were sent with the request. */
-  readonly stop: ReadonlyArray<string>
-  /** Learns the names by which the server sends thinking. */
-  readonly names: ReasoningNames
-  /** Sees each usage. */
-  readonly counted: (usage: Pick<PartialUsage, "completionTokens">) => void
-}
-
 /** The contract of chat completions. */
 export const chat = {
   id: "openai",
@@ -36,7 +24,7 @@ export const chat = {
   request: familyOf(ChatRequest, { name: "openai chat", vendor: "openai", open: true, fields: chatFields }),
   readRequest: decodeChat,
   writeRequest: chatRequest,
-  readReply: (form?: ReplyForm) => chunkDecoder(form?.stop ?? [], form?.names, undefined, form?.counted),
+  readReply: (form: ReplyForm = recordedForm()) => chunkDecoder(form),
   writeReply: (about: ReplyAbout) => ({
     whole: (reply: Reply) => chatCompletion(about, reply),
     frames: () => chatFrames(about, about.includeUsage)

@@ -21,6 +21,9 @@ export const chatLimits: Limits = {
 /** The same for tools that a prompt declares: their calls and results are texts, of which those of one role are one message. */
 export const promptLimits: Limits = { ...chatLimits, history: { ...chatLimits.history, joinsTurns: true } }
 
+/** The most choices of a reply (https://platform.openai.com/docs/api-reference/chat/create#chat-create-n). */
+export const mostChoices = 128
+
 const limitFields = { maxTokens: "max_tokens", maxCompletionTokens: "max_completion_tokens" } as const
 
 /** Why a reply ended. */
@@ -54,5 +57,6 @@ export const chatFacts: ContractFacts = {
   wantsThinking: true,
   elsewhere: () => undefined,
   declaredElsewhere: ({ tools }) => tools,
-  callBounds: noBounds("openai")
+  callBounds: noBounds("openai"),
+  mostChoices
 }

@@ -9,6 +9,7 @@ import { endsWithin, WholeCharacters } from "../../domain/stream/text.ts"
 import {
   type PartialUsage,
   UpstreamCall,
+  UpstreamChoice,
   type UpstreamEvent,
   UpstreamFinish,
   UpstreamReasoning,
@@ -27,6 +28,7 @@ import { isTextOnly, type Piece, RepeatedEvents } from "../shared/RepeatedEvents
 import { timingsUsage, usageIn, usageOf } from "../shared/usage.ts"
 import { callIndexes } from "./callIndexes.ts"
 import { Extras, refusalOf, sealedOf } from "./extras.ts"
+import { mostChoices } from "./facts.ts"
 
 /** Characters of a call's id, which every frame of the call repeats. */
 const longestId = 256
@@ -117,79 +119,131 @@ const padding = /"(obfuscation)": ?"[^"\\]*"/g
 const matchedStop = (choice: JsonRecord, stop: ReadonlyArray<string>): string | undefined =>
   stop.find((sequence) => sequence === choice["stop_reason"] || sequence === choice["matched_stop"])
 
-/**
- * Starts a decoder. `Reader` compares events. `stop` are the sequences that were sent with the request, and `names` learns the names by which the server sends
- * thinking. `counted` sees each usage.
- */
-export const chunkDecoder = (
-  stop: ReadonlyArray<string>,
-  names = unknownNames(),
-  Reader = RepeatedEvents,
-  counted?: (usage: Pick<PartialUsage, "completionTokens">) => void
-): ChunkDecoder => {
-  const inline = inlineReasoning()
-  const indexOf = callIndexes()
+/** How a reply is read. */
+export interface ReplyForm {
+  /** The sequences that were sent with the request. */
+  readonly stop: ReadonlyArray<string>
+  /** Learns the names by which the server sends thinking. */
+  readonly names: ReasoningNames
+  /** Sees each usage. */
+  readonly counted: (usage: Pick<PartialUsage, "completionTokens">) => void
+  /** The choices that were asked for; `undefined` for a recorded reply, which has any number. */
+  readonly choices: number | undefined
+}
+
+/** How a recorded reply is read. */
+export const recordedForm = (): ReplyForm => ({
+  stop: [],
+  names: unknownNames(),
+  counted: () => {},
+  choices: undefined
+})
+
+type Fail = (facts: Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">) => void
+
+/** Reads one choice of a reply. */
+class ChoiceReader {
+  finish: Finish | undefined
+  /** The finish reason was the last part of the choice so far. */
+  isComplete = false
+  readonly #stop: ReadonlyArray<string>
+  readonly #names: ReasoningNames
+  readonly #extras: Extras
+  readonly #fail: Fail
+  readonly #inline = inlineReasoning()
+  readonly #indexOf = callIndexes()
   /** Lists of calls so far. */
-  let lists = 0
-  let failure: UpstreamFailure | undefined
-  let finish: Finish | undefined
+  #lists = 0
   /** The server's word for the end, if no table knows it. */
-  let unknown: string | undefined
-  /** The finish reason was the last part of the reply so far. */
-  let isComplete = false
+  #unknown: string | undefined
   /** The server has a place for finish reasons, if only for `null`. */
-  let hasReasons = false
-  let stopSequence: string | undefined
-  const texts = new WholeCharacters()
-  const reasonings = new WholeCharacters()
+  #hasReasons = false
+  #stopSequence: string | undefined
+  readonly #texts = new WholeCharacters()
+  readonly #reasonings = new WholeCharacters()
   /** Held parts of characters of calls whose arguments were cut within one. */
-  let cutArguments: Map<number, WholeCharacters> | undefined
-  const extras = new Extras()
-  const repeated = new Reader(pieceOf, padding)
-  /** The last usage, as the server wrote it. */
-  let lastUsage: JsonRecord | undefined
-  /** The service tier that the server has named last. */
-  let tier: unknown
+  #cutArguments: Map<number, WholeCharacters> | undefined
   /** What pieces of the message have said. */
-  const said = new Set<string>()
-  let began = false
-  let done = false
+  readonly #said = new Set<string>()
 
-  const fail = (facts: Omit<ConstructorParameters<typeof UpstreamFailure>[0], "phase">) => {
-    // A complete reply stays complete, whatever follows it.
-    if (!isComplete) failure ??= new UpstreamFailure({ phase: "stream", ...facts })
+  constructor({ names, stop }: ReplyForm, extras: Extras, fail: Fail) {
+    this.#stop = stop
+    this.#names = names
+    this.#extras = extras
+    this.#fail = fail
   }
 
-  /** The reply continues after its finish reason. */
-  const goOn = () => {
-    isComplete = false
-    stopSequence = undefined
+  /** True at the end of the stream if the choice is whole. Proxies end cut streams with the sentinel: it is the end by itself only where a server has no finish reasons. */
+  isOver(isSentinelSeen: boolean): boolean {
+    return this.isComplete || (isSentinelSeen && (this.finish !== undefined || !this.#hasReasons))
   }
 
-  const wholeArguments = (index: number, delta: string): string => {
-    let known = cutArguments?.get(index)
-    if (known === undefined) {
-      if (!endsWithin(delta)) return delta
-      known = new WholeCharacters()
-      cutArguments ??= new Map()
-      cutArguments.set(index, known)
+  take(choice: JsonRecord, out: Array<UpstreamEvent>): void {
+    this.#extras.choice(choice, out)
+    const { delta, message } = choice
+    if (isRecord(delta)) this.#delta(delta, out)
+    if (isRecord(message)) this.#delta(this.#unsaid(message), out)
+    this.#hasReasons ||= "finish_reason" in choice
+    const reason = asString(choice["finish_reason"])
+    if (reason === undefined) return
+    const word = reason.trim().toLowerCase()
+    if (noReasons.has(word)) return
+    // Gateways of other vendors add the reason of the vendor.
+    const end = endOf(word.startsWith("content_filter:") ? "content_filter" : word, finishReasons)
+    if (end === undefined) return this.#fail(gaveUp(reason))
+    this.finish = end.reason
+    this.#unknown = end.unknown
+    this.isComplete = true
+    this.#stopSequence = matchedStop(choice, this.#stop)
+  }
+
+  text(reasoning: string | undefined, text: string, out: Array<UpstreamEvent>): void {
+    if (reasoning !== undefined) {
+      const whole = this.#reasonings.take(reasoning)
+      if (whole !== "") out.push(UpstreamReasoning(whole))
     }
-    return known.take(delta)
+    this.#inline.push(this.#texts.take(text), out)
+  }
+
+  /** A whole object is not cut off. */
+  wholeObject(): void {
+    this.#hasReasons = false
   }
 
   /** Emits held parts of characters. */
-  const endPieces = (out: Array<UpstreamEvent>) => {
-    const reasoning = reasonings.end()
+  endPieces(out: Array<UpstreamEvent>): void {
+    const reasoning = this.#reasonings.end()
     if (reasoning !== "") out.push(UpstreamReasoning(reasoning))
-    inline.push(texts.end(), out)
-    inline.end(out)
-    cutArguments?.forEach((cut, index) => {
+    this.#inline.push(this.#texts.end(), out)
+    this.#inline.end(out)
+    this.#cutArguments?.forEach((cut, index) => {
       const rest = cut.end()
       if (rest !== "") out.push(UpstreamCall(index, undefined, undefined, rest))
     })
   }
 
-  const toolCall = (call: unknown, list: number, out: Array<UpstreamEvent>) => {
+  end(out: Array<UpstreamEvent>): void {
+    out.push(UpstreamFinish(this.finish ?? "stop", this.#stopSequence, this.#unknown))
+  }
+
+  /** The choice continues after its finish reason. */
+  #goOn(): void {
+    this.isComplete = false
+    this.#stopSequence = undefined
+  }
+
+  #wholeArguments(index: number, delta: string): string {
+    let known = this.#cutArguments?.get(index)
+    if (known === undefined) {
+      if (!endsWithin(delta)) return delta
+      known = new WholeCharacters()
+      this.#cutArguments ??= new Map()
+      this.#cutArguments.set(index, known)
+    }
+    return known.take(delta)
+  }
+
+  #call(call: unknown, out: Array<UpstreamEvent>): void {
     if (!isRecord(call)) return
     const fn = isRecord(call["function"]) ? call["function"] : {}
     const index = asCount(call["index"])
@@ -197,48 +251,81 @@ export const chunkDecoder = (
     const name = asString(fn["name"])
     const args = fn["arguments"]
     const delta = typeof args === "string" ? args : isRecord(args) ? writeJson(args) : ""
-    if (isComplete && (name !== undefined || delta !== "")) goOn()
+    if (this.isComplete && (name !== undefined || delta !== "")) this.#goOn()
     if (delta === undefined) {
-      return fail({ kind: "malformed", message: "the arguments of a call are nested too deeply" })
+      return this.#fail({ kind: "malformed", message: "the arguments of a call are nested too deeply" })
     }
     if (id !== undefined && id.length > longestId) {
-      return fail({ kind: "malformed", message: "the id of a call is too long" })
+      return this.#fail({ kind: "malformed", message: "the id of a call is too long" })
     }
-    const at = indexOf({ index, id, name, argumentsDelta: delta }, list)
-    out.push(UpstreamCall(at, id, name, wholeArguments(at, delta), sealedOf(call)))
-  }
-
-  const takeText = (reasoning: string | undefined, text: string, out: Array<UpstreamEvent>) => {
-    if (reasoning !== undefined) {
-      const whole = reasonings.take(reasoning)
-      if (whole !== "") out.push(UpstreamReasoning(whole))
-    }
-    inline.push(texts.take(text), out)
+    const at = this.#indexOf({ index, id, name, argumentsDelta: delta }, this.#lists)
+    out.push(UpstreamCall(at, id, name, this.#wholeArguments(at, delta), sealedOf(call)))
   }
 
   /** What of a whole message, which some servers add at the end, its pieces have not said. */
-  const unsaid = (message: JsonRecord): JsonRecord => {
-    if (said.size === 0) return message
-    return Object.fromEntries(Object.entries(message).filter(([name]) => !said.has(kindOf(name))))
+  #unsaid(message: JsonRecord): JsonRecord {
+    if (this.#said.size === 0) return message
+    return Object.fromEntries(Object.entries(message).filter(([name]) => !this.#said.has(kindOf(name))))
   }
 
-  const takeDelta = (delta: JsonRecord, out: Array<UpstreamEvent>) => {
+  #delta(delta: JsonRecord, out: Array<UpstreamEvent>): void {
     for (const name of Object.keys(delta)) {
-      if (said.size < mostNames && says(delta[name])) said.add(kindOf(name))
+      if (this.#said.size < mostNames && says(delta[name])) this.#said.add(kindOf(name))
     }
-    const reasoning = reasoningText(delta, names)
+    const reasoning = reasoningText(delta, this.#names)
     const text = contentText(delta["content"])
-    // Blanks after the finish reason do not continue the reply.
-    if (isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "" || refusalOf(delta) !== "")) goOn()
-    extras.message(delta, out)
-    takeText(reasoning, text, out)
+    // Blanks after the finish reason do not continue the choice.
+    if (this.isComplete && ((reasoning ?? "").trim() !== "" || text.trim() !== "" || refusalOf(delta) !== "")) {
+      this.#goOn()
+    }
+    this.#extras.message(delta, out)
+    this.text(reasoning, text, out)
     // The older form knows one call only.
     const calls = delta["tool_calls"] ??
       (isRecord(delta["function_call"]) ? [{ index: 0, function: delta["function_call"] }] : [])
     if (!Array.isArray(calls) || calls.length === 0) return
-    inline.interrupt(out)
-    lists++
-    for (const call of calls) toolCall(call, lists, out)
+    this.#inline.interrupt(out)
+    this.#lists++
+    for (const call of calls) this.#call(call, out)
+  }
+}
+
+/** Starts a decoder. `Reader` compares events. A reply of which one choice was asked for is its first one, whatever its index. */
+export const chunkDecoder = (form: ReplyForm, Reader = RepeatedEvents): ChunkDecoder => {
+  const extras = new Extras()
+  const repeated = new Reader(pieceOf, padding)
+  const least = form.choices ?? 1
+  const most = form.choices ?? mostChoices
+  let failure: UpstreamFailure | undefined
+  /** The last usage, as the server wrote it. */
+  let lastUsage: JsonRecord | undefined
+  /** The service tier that the server has named last. */
+  let tier: unknown
+  let began = false
+  let done = false
+
+  const fail: Fail = (facts) => {
+    // A complete reply stays complete, whatever follows it.
+    if (!isComplete()) failure ??= new UpstreamFailure({ phase: "stream", ...facts })
+  }
+  /** The choice of the last event, and all choices so far by their index: at most `most`. */
+  let index = 0
+  let choice = new ChoiceReader(form, extras, fail)
+  let others: Map<number, ChoiceReader> | undefined
+
+  const every = (test: (each: ChoiceReader) => boolean): boolean =>
+    others === undefined ? least === 1 && test(choice) : others.size >= least && [...others.values()].every(test)
+  const isComplete = () => every((each) => each.isComplete)
+  const withdrawn = () => every((each) => each.finish === "content_filter")
+
+  /** Goes on with the choice of an index. */
+  const turnTo = (to: number, out: Array<UpstreamEvent>): void => {
+    if (to === index) return
+    others ??= new Map([[index, choice]])
+    index = to
+    choice = others.get(to) ?? new ChoiceReader(form, extras, fail)
+    others.set(to, choice)
+    out.push(UpstreamChoice(to))
   }
 
   const takeUsage = (value: JsonRecord, choice: unknown, out: Array<UpstreamEvent>) => {
@@ -251,42 +338,36 @@ export const chunkDecoder = (
       : undefined
     lastUsage = reported ?? lastUsage
     if (usage === undefined) return
-    counted?.(usage)
+    form.counted(usage)
     out.push(UpstreamUsage(usage))
   }
 
   const takeChunk = (value: JsonRecord, out: Array<UpstreamEvent>) => {
     if (isError(value)) return fail({ kind: "refused", ...errorFacts(value), ...errorBody(value) })
     began = true
-    const choices = value["choices"]
-    const choice: unknown = Array.isArray(choices) ? choices[0] : undefined
-    takeUsage(value, choice, out)
-    if (finish === "content_filter") return
+    const list: ReadonlyArray<unknown> = Array.isArray(value["choices"]) ? value["choices"] : []
+    takeUsage(value, list[0], out)
+    if (withdrawn()) return
     extras.chunk(value, out)
-    if (!isRecord(choice)) return
-    extras.choice(choice, out)
-    const { delta, message } = choice
-    if (isRecord(delta)) takeDelta(delta, out)
-    if (isRecord(message)) takeDelta(unsaid(message), out)
-    hasReasons ||= "finish_reason" in choice
-    const reason = asString(choice["finish_reason"])
-    if (reason === undefined) return
-    const word = reason.trim().toLowerCase()
-    if (noReasons.has(word)) return
-    // Gateways of other vendors add the reason of the vendor.
-    const end = endOf(word.startsWith("content_filter:") ? "content_filter" : word, finishReasons)
-    if (end === undefined) return fail(gaveUp(reason))
-    finish = end.reason
-    unknown = end.unknown
-    isComplete = true
-    stopSequence = matchedStop(choice, stop)
+    const read = most === 1 ? Math.min(list.length, 1) : list.length
+    for (let i = 0; i < read; i++) {
+      const each = list[i]
+      if (!isRecord(each)) continue
+      if (most > 1) {
+        const at = asCount(each["index"]) ?? i
+        if (at >= most) continue
+        turnTo(at, out)
+        if (choice.finish === "content_filter") continue
+      }
+      choice.take(each, out)
+    }
   }
 
   const push: ChunkDecoder["push"] = ({ data, event }, out) => {
     if (failure !== undefined || done) return
     const piece = event === "error" ? undefined : repeated.next(data)
     if (piece !== undefined) {
-      return piece.kind === "content" ? takeText(undefined, piece.text, out) : takeText(piece.text, "", out)
+      return piece.kind === "content" ? choice.text(undefined, piece.text, out) : choice.text(piece.text, "", out)
     }
     const text = data.trim()
     if (text === "") return
@@ -303,7 +384,7 @@ export const chunkDecoder = (
     if (!isRecord(value)) return fail({ kind: "malformed" })
     takeChunk(value, out)
     // What is said beside the text was said before, or else it is among the events.
-    repeated.parsed(data, value, failure === undefined && finish === undefined && isTextOnly(out, from))
+    repeated.parsed(data, value, failure === undefined && choice.finish === undefined && isTextOnly(out, from))
   }
 
   return {
@@ -317,22 +398,24 @@ export const chunkDecoder = (
         return fail({ kind: "malformed", ...errorFacts(value) })
       }
       takeChunk(value, out)
-      // A whole object is not cut off.
-      hasReasons = false
+      for (const each of others?.values() ?? [choice]) each.wholeObject()
       done = true
     },
     end(out) {
       if (failure !== undefined) return
-      // Proxies end cut streams with the sentinel. It is the end by itself only where a server has no finish reasons.
-      const isOver = isComplete || (done && (finish !== undefined || !hasReasons))
-      if (!isOver) return fail({ kind: began ? "truncated" : "empty" })
-      endPieces(out)
-      extras.usage(lastUsage, out)
-      out.push(UpstreamFinish(finish ?? "stop", stopSequence, unknown))
+      const all = others === undefined ? [[index, choice] as const] : [...others]
+      // A server may make fewer choices than it was asked for.
+      if (!all.every(([, each]) => each.isOver(done))) return fail({ kind: began ? "truncated" : "empty" })
+      for (const [at, each] of all) {
+        turnTo(at, out)
+        each.endPieces(out)
+        if (each === all[0]![1]) extras.usage(lastUsage, out)
+        each.end(out)
+      }
     },
     failure: () => failure,
-    finishing: () => isComplete || done,
-    withdrawn: () => finish === "content_filter",
+    finishing: () => isComplete() || done,
+    withdrawn,
     done: () => done
   }
 }

@@ -23,6 +23,7 @@ import { commonSampling, contentParts, messageReasoning, stopSequences } from ".
 import { call, declaration, jsonSchemaOutput, result, toolChoices } from "../shared/conversation.ts"
 import { Faults } from "../shared/Faults.ts"
 import { effortSaid, thinkingFields } from "../shared/thinking.ts"
+import { mostChoices } from "./facts.ts"
 import type { ChatMessage, ChatRequest, ChatTool } from "./schema.ts"
 
 type Request = typeof ChatRequest.Type
@@ -150,7 +151,8 @@ export function* decodeChat(
     const decoded = plainTurn(message) ?? (yield* turn(message, `messages[${i}]`, faults, slice))
     turns.push(faults.hasVendorFields ? withTurnsFields(decoded, faults.attach(`messages[${i}]`)) : decoded)
   }
-  if ((request.n ?? 1) !== 1) faults.at("n", "only 1 choice is supported")
+  const choices = request.n ?? 1
+  if (choices < 1 || choices > mostChoices) faults.at("n", `must be from 1 to ${mostChoices}`)
   return faults.result<Conversation>({
     ...plainConversation,
     turns,
@@ -165,6 +167,7 @@ export function* decodeChat(
       logitBias: request.logit_bias ?? undefined
     },
     output: output(request.response_format),
+    choices,
     ...thinkingFields(request, [effortSaid(request.reasoning_effort, "reasoning_effort")], ["reasoning_effort"])
   })
 }

@@ -4,7 +4,7 @@
 import * as Schema from "effect/Schema"
 import { optional, ParsedObject } from "../../domain/schemas.ts"
 import { chatMessage, toolCall } from "../shared/chatFamily.ts"
-import { cacheMarks, functionsOnly, oneChoice, streamOptionsFields } from "../shared/chatFields.ts"
+import { cacheMarks, functionsOnly, streamOptionsFields } from "../shared/chatFields.ts"
 import { refusedByDecoder } from "../shared/Family.ts"
 import { openaiErrors } from "../shared/openaiErrors.ts"
 import { request } from "../shared/requestSchema.ts"
@@ -79,7 +79,9 @@ export const ChatRequest = Schema.Struct({
     description: "`auto` (the default), `none`, `required`, or one function."
   }),
   parallel_tool_calls: optional(Schema.Boolean),
-  n: optional(Schema.Int).annotate(request({ fate: oneChoice })),
+  n: optional(Schema.Int).annotate({
+    description: "How many choices the reply has, 1 by default. More than one needs a server of chat completions."
+  }),
   stop: optional(Schema.Union([Schema.String, Schema.Array(Schema.String)])).annotate({
     description: "Sequences that end the reply before they appear.",
     ...request({ counted: "stops" })

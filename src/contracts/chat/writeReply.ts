@@ -4,7 +4,7 @@
 import type { GatewayError } from "../../domain/GatewayError.ts"
 import type { Json, JsonFields } from "../../domain/json.ts"
 import { type Reply, replyCalls, replyReasoning, replyText } from "../../domain/Reply.ts"
-import type { ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
+import type { FinishReason, ReplyEvent, ReplyExtra, Usage } from "../../domain/ReplyEvent.ts"
 import { ExtraFold, isFields } from "../../domain/replyExtras.ts"
 import type { FrameRenderer } from "../shared/FrameRenderer.ts"
 import { openaiErrors } from "../shared/openaiErrors.ts"
@@ -47,40 +47,46 @@ const members = (fields: JsonFields | undefined): string =>
     ? ""
     : Object.keys(fields).map((name) => `,${JSON.stringify(name)}:${JSON.stringify(fields[name])}`).join("")
 
-/** Renders a reply that is not streamed. */
-export const chatCompletion = (info: ChatReplyInfo, reply: Reply): typeof ChatCompletion.Type => {
+/** The choice with an index. */
+const choiceOf = (reply: Reply, index: number): (typeof ChatCompletion.Type)["choices"][number] => {
   const calls = replyCalls(reply)
   const reasoning = replyReasoning(reply)
   const text = replyText(reply)
-  const { choice = {}, chunk, message = {}, usage } = reply.extras ?? {}
+  const { choice = {}, message = {} } = reply.extras ?? {}
   const refusal = stringOf(message["refusal"])
+  return {
+    index,
+    message: {
+      role: "assistant",
+      content: calls.length > 0 || (refusal !== null && text === "") ? null : text,
+      ...message,
+      refusal,
+      annotations: annotationsOf(message["annotations"]),
+      ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
+      ...(calls.length === 0 ? {} : {
+        tool_calls: calls.map((call) => ({
+          id: call.id,
+          type: "function" as const,
+          function: { name: call.name, arguments: call.arguments },
+          ...call.sealed
+        }))
+      })
+    },
+    ...choice,
+    logprobs: logprobsOf(choice["logprobs"]),
+    finish_reason: finishReasons[reply.finish]
+  }
+}
+
+/** Renders a reply that is not streamed. */
+export const chatCompletion = (info: ChatReplyInfo, reply: Reply): typeof ChatCompletion.Type => {
+  const { chunk, usage } = reply.extras ?? {}
   return {
     id: info.id,
     object: "chat.completion",
     created: info.created,
     model: info.model,
-    choices: [{
-      index: 0,
-      message: {
-        role: "assistant",
-        content: calls.length > 0 || (refusal !== null && text === "") ? null : text,
-        ...message,
-        refusal,
-        annotations: annotationsOf(message["annotations"]),
-        ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
-        ...(calls.length === 0 ? {} : {
-          tool_calls: calls.map((call) => ({
-            id: call.id,
-            type: "function" as const,
-            function: { name: call.name, arguments: call.arguments },
-            ...call.sealed
-          }))
-        })
-      },
-      ...choice,
-      logprobs: logprobsOf(choice["logprobs"]),
-      finish_reason: finishReasons[reply.finish]
-    }],
+    choices: [reply, ...reply.others].map(choiceOf),
     usage: chatUsage(reply.usage, usage),
     ...chunk
   }
@@ -91,35 +97,24 @@ const done = "data: [DONE]\n\n"
 /** Renders a failure within the stream; the stream ends with it. */
 export const chatFailure = (error: GatewayError): string => `data: ${openaiErrors.text(error)}\n\n${done}`
 
-/** Extra fields of a streamed reply: those that every chunk repeats, and those that the next chunk has. */
-class StreamedExtras {
-  /** Scalars of the chunks, as members of an object. */
-  repeated = ""
-  /** The token counts' own. */
-  usage: JsonFields | undefined
-  private readonly scalars: { [name: string]: Json } = {}
-  private waiting: ExtraFold | undefined
+/** A choice of a streamed reply. */
+class StreamedChoice {
+  readonly index: number
+  started = false
+  /** True after the first text or call; a choice without either has empty content. */
+  hasContent = false
+  /** What the open call began with of what only the server reads. */
+  known: JsonFields | undefined
+  /** Fields that its next chunk has. */
+  waiting: ExtraFold | undefined
 
-  /** Takes extra fields, but for the message's. Returns true if `repeated` has changed. */
-  push({ at, value }: ReplyExtra): boolean {
-    if (at === "usage") this.usage = value
-    if (at !== "chunk" && at !== "choice") return false
-    if (at === "choice") {
-      this.wait(at, value)
-      return false
-    }
-    for (const name of Object.keys(value)) {
-      const field = value[name]!
-      if (typeof field === "object") this.wait(at, { [name]: field })
-      else this.scalars[name] = field
-    }
-    const before = this.repeated
-    this.repeated = members(this.scalars)
-    return before !== this.repeated
+  constructor(index: number) {
+    this.index = index
   }
 
-  get isWaiting(): boolean {
-    return this.waiting !== undefined
+  wait(at: "chunk" | "choice", value: JsonFields): void {
+    this.waiting ??= new ExtraFold()
+    this.waiting.push({ at, value })
   }
 
   /** What the next chunk has: fields of the choice with `logprobs`, and of the chunk. */
@@ -128,10 +123,32 @@ class StreamedExtras {
     this.waiting = undefined
     return { choice: members({ logprobs: null, ...choice }), chunk: members(chunk) }
   }
+}
 
-  private wait(at: "chunk" | "choice", value: JsonFields): void {
-    this.waiting ??= new ExtraFold()
-    this.waiting.push({ at, value })
+/** Extra fields of a streamed reply that every chunk repeats. */
+class StreamedExtras {
+  /** Scalars of the chunks, as members of an object. */
+  repeated = ""
+  /** The token counts' own. */
+  usage: JsonFields | undefined
+  private readonly scalars: { [name: string]: Json } = {}
+
+  /** Takes extra fields, but for the message's. Those of the next chunk wait at its choice. Returns true if `repeated` has changed. */
+  push({ at, value }: ReplyExtra, next: StreamedChoice): boolean {
+    if (at === "usage") this.usage = value
+    if (at !== "chunk" && at !== "choice") return false
+    if (at === "choice") {
+      next.wait(at, value)
+      return false
+    }
+    for (const name of Object.keys(value)) {
+      const field = value[name]!
+      if (typeof field === "object") next.wait(at, { [name]: field })
+      else this.scalars[name] = field
+    }
+    const before = this.repeated
+    this.repeated = members(this.scalars)
+    return before !== this.repeated
   }
 }
 
@@ -141,40 +158,52 @@ export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRen
     JSON.stringify(info.model)
   }`
   let head = begin
-  let deltaHead = `data: ${head},"choices":[{"index":0,"delta":{`
+  let choice = new StreamedChoice(0)
+  /** All choices by their index, of a reply of several. */
+  let all: Map<number, StreamedChoice> | undefined
+  let deltaHead = ""
+  const headNext = () => {
+    deltaHead = `data: ${head},"choices":[{"index":${choice.index},"delta":{`
+  }
+  headNext()
   const deltaTail = `},"logprobs":null,"finish_reason":null}]}\n\n`
   const extras = new StreamedExtras()
   /** A chunk with the extra fields that wait for one. */
   const full = (fields: string, reason: string, end: string): string => {
-    const { choice, chunk } = extras.take()
-    return `${deltaHead}${fields}}${choice},"finish_reason":${reason}}]${chunk}${end}}\n\n`
+    const taken = choice.take()
+    return `${deltaHead}${fields}}${taken.choice},"finish_reason":${reason}}]${taken.chunk}${end}}\n\n`
   }
   const delta = (fields: string): string =>
-    extras.isWaiting ? full(fields, "null", "") : `${deltaHead}${fields}${deltaTail}`
-  let started = false
-  /** True after the first text or call; a reply without either has empty content. */
-  let hasContent = false
-  /** What the open call began with of what only the server reads. */
-  let known: JsonFields | undefined
+    choice.waiting === undefined ? `${deltaHead}${fields}${deltaTail}` : full(fields, "null", "")
   let usage = ""
+  const over = (reason: FinishReason, out: Array<string>) => {
+    if (!choice.hasContent) out.push(delta(`"content":""`))
+    out.push(full("", `"${finishReasons[reason]}"`, usage))
+  }
   return {
     keepAlive: () => ": keep-alive\n\n",
     failure: chatFailure,
     frames: {
       push(event: ReplyEvent, out) {
         if (event._tag === "ReplyExtra" && event.family !== "openai") return
-        if (event._tag === "ReplyExtra" && extras.push(event)) {
+        if (event._tag === "ReplyExtra" && extras.push(event, choice)) {
           head = `${begin}${extras.repeated}`
-          deltaHead = `data: ${head},"choices":[{"index":0,"delta":{`
+          headNext()
         }
-        if (!started) {
+        if (event._tag === "ChoiceBegan") {
+          all ??= new Map([[0, choice]])
+          choice = all.get(event.index) ?? new StreamedChoice(event.index)
+          all.set(event.index, choice)
+          return headNext()
+        }
+        if (!choice.started) {
           if (event._tag === "ReplyExtra" && event.at !== "message") return
-          started = true
+          choice.started = true
           out.push(`${deltaHead}"role":"assistant"${deltaTail}`)
         }
         switch (event._tag) {
           case "TextDelta":
-            hasContent = true
+            choice.hasContent = true
             out.push(delta(`"content":${JSON.stringify(event.text)}`))
             return
           case "ReasoningDelta":
@@ -182,13 +211,13 @@ export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRen
             return
           case "ReplyExtra":
             if (event.at !== "message") return
-            hasContent ||= event.value["refusal"] !== undefined
+            choice.hasContent ||= event.value["refusal"] !== undefined
             out.push(delta(members(event.value).slice(1)))
             return
           case "CallStarted": {
-            hasContent = true
+            choice.hasContent = true
             const { id, index, name, sealed } = event
-            known = sealed
+            choice.known = sealed
             out.push(
               delta(
                 `"tool_calls":[{"index":${index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${
@@ -206,15 +235,15 @@ export const chatFrames = (info: ChatReplyInfo, includeUsage: boolean): FrameRen
           case "UsageReported":
             usage = `,"usage":${JSON.stringify(chatUsage(event.usage, extras.usage))}`
             return
-          case "Finish": {
-            if (!hasContent) out.push(delta(`"content":""`))
-            out.push(full("", `"${finishReasons[event.reason]}"`, usage))
+          case "ChoiceOver":
+            return over(event.reason, out)
+          case "Finish":
+            if (all === undefined) over(event.reason, out)
             if (includeUsage) out.push(`data: ${head},"choices":[]${usage}}\n\n`)
             out.push(done)
             return
-          }
           case "CallFinished":
-            if (event.sealed !== known) {
+            if (event.sealed !== choice.known) {
               out.push(
                 delta(`"tool_calls":[{"index":${event.index},"function":{"arguments":""}${members(event.sealed)}}]`)
               )

@@ -179,6 +179,7 @@ export function* chatRequest(
   addSampling(request, conversation.sampling)
   addThinking(request, conversation, server.words)
   if (stop.length > 0) request["stop"] = stop
+  if (conversation.choices > 1) request["n"] = conversation.choices
   if (conversation.output !== undefined) request["response_format"] = responseFormat(conversation.output)
   return JSON.stringify(withOptions(request, conversation, sends))
 }

@@ -61,5 +61,6 @@ export const generateFacts: ContractFacts = {
   wantsThinking: false,
   elsewhere: inCommonWords,
   declaredElsewhere: ({ tools }) => tools,
-  callBounds: noBounds(name)
+  callBounds: noBounds(name),
+  mostChoices: 1
 }

@@ -74,5 +74,6 @@ export const messagesFacts: ContractFacts = {
   wantsThinking: false,
   elsewhere: () => undefined,
   declaredElsewhere,
-  callBounds
+  callBounds,
+  mostChoices: 1
 }

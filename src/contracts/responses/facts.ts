@@ -81,5 +81,6 @@ export const responsesFacts: ContractFacts = {
   wantsThinking: false,
   elsewhere: () => undefined,
   declaredElsewhere: ({ tools }) => tools,
-  callBounds
+  callBounds,
+  mostChoices: 1
 }

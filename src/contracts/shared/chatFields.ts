@@ -31,8 +31,6 @@ export const streamOptionsFields: Table = { include_obfuscation: local(ignorable
 
 export const functionsOnly = refusedByDecoder("Tools are functions in this style.")
 
-export const oneChoice = refusedByDecoder("A reply has one choice.")
-
 /** Fields of a chat completion. */
 export const chatFields: Table = {
   logprobs: passed({ isSilent: oneOf(false) }),

@@ -45,7 +45,9 @@ export const serveChat = (client: ServerClient, settings: ServerSettings): Serve
       chunks: chat.readReply({
         stop: sentStop(tools, conversation),
         names,
-        counted: ({ completionTokens = 0 }) => outputLimit.counted(model.id, sampling, completionTokens)
+        counted: ({ completionTokens = 0 }) =>
+          outputLimit.counted(model.id, sampling, completionTokens / conversation.choices),
+        choices: conversation.choices
       })
     }
   }

@@ -87,7 +87,8 @@ const facts: ContractFacts = {
   wantsThinking: false,
   elsewhere: () => undefined,
   declaredElsewhere: ({ tools }) => tools,
-  callBounds: noBounds(id)
+  callBounds: noBounds(id),
+  mostChoices: 1
 }
 
 const textOf = ({ parts }: Turn): string => parts.flatMap((part) => part._tag === "Text" ? [part.text] : []).join("")

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { chunkDecoder } from "../../../src/contracts/chat/readReply.ts"
+import { chunkDecoder, recordedForm } from "../../../src/contracts/chat/readReply.ts"
 import { makeSseDecoder, type SseEvent } from "../../../src/domain/stream/sse.ts"
 import type { PartialUsage, UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import type { UpstreamFailure } from "../../../src/domain/UpstreamFailure.ts"
@@ -70,7 +70,7 @@ interface Decoded extends Reply {
 /** Decodes a body that comes in these pieces. */
 const decodeBytes = (pieces: Iterable<Uint8Array>, stop: ReadonlyArray<string> = []): Decoded => {
   const sse = makeSseDecoder()
-  const chunks = chunkDecoder(stop)
+  const chunks = chunkDecoder({ ...recordedForm(), stop, choices: 1 })
   const out: Array<UpstreamEvent> = []
   const events: Array<SseEvent> = []
   for (const piece of pieces) {
@@ -608,7 +608,7 @@ describe("chunkDecoder", () => {
 
   describe("whole answers", () => {
     const whole = (body: string) => {
-      const chunks = chunkDecoder([])
+      const chunks = chunkDecoder({ ...recordedForm(), choices: 1 })
       const out: Array<UpstreamEvent> = []
       chunks.pushWhole(body, out)
       chunks.end(out)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { chunkDecoder } from "../../../src/contracts/chat/readReply.ts"
+import { chunkDecoder, recordedForm } from "../../../src/contracts/chat/readReply.ts"
 import { defaultLimits } from "../../../src/domain/limits.ts"
 import type { UpstreamEvent } from "../../../src/domain/UpstreamEvent.ts"
 import { RequestBudget } from "../../../src/upstream/budget.ts"
@@ -11,7 +11,12 @@ const encoder = new TextEncoder()
 const decode = (pieces: Iterable<Uint8Array>) => {
   const settled: Array<number | undefined> = []
   const budget = new RequestBudget(defaultLimits, { monotonicTimeNanosUnsafe: () => 0n })
-  const decoder = replyDecoder(chunkDecoder([]), (millis) => settled.push(millis), budget, undefined)
+  const decoder = replyDecoder(
+    chunkDecoder({ ...recordedForm(), choices: 1 }),
+    (millis) => settled.push(millis),
+    budget,
+    undefined
+  )
   const out: Array<UpstreamEvent> = []
   for (const piece of pieces) decoder.push(piece, out)
   decoder.end(out)
