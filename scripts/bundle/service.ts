@@ -1,5 +1,6 @@
 // Bundles the service: its code as one module, and its assets (see src/server/assets.ts) by name.
 import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
 import { build, type Plugin } from "rolldown"
@@ -79,6 +80,29 @@ const yamlPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin => 
           import { builtAssets } from ${JSON.stringify(path.join(root, "src/server/assets.ts"))}
           const code = brotliDecompressSync(builtAssets().get("${yamlAsset}")).toString()
           export const { isScalar, LineCounter, parseDocument, visit } = new Function(code + "\\nreturn YAML")()
+        `,
+        moduleType: "js"
+      }
+    }
+  }
+})
+
+const parserAsset = "llhttp.wasm.br"
+
+const compressParser = kept(async (file, effort) => brotli(createRequire(file)(file) as Buffer, effort))
+
+/** Moves the parser of HTTP for processors without vector instructions, which few machines use, into a compressed asset. */
+const parserPlugin = (assets: Map<string, Uint8Array>, effort: Effort): Plugin => ({
+  name: "parser",
+  load: {
+    filter: { id: /[\\/]undici[\\/]lib[\\/]llhttp[\\/]llhttp-wasm\.js$/ },
+    async handler(id) {
+      assets.set(parserAsset, await compressParser(id, effort))
+      return {
+        code: `
+          const { brotliDecompressSync } = require("node:zlib")
+          const { builtAssets } = require(${JSON.stringify(path.join(root, "src/server/assets.ts"))})
+          module.exports = brotliDecompressSync(builtAssets().get("${parserAsset}"))
         `,
         moduleType: "js"
       }
@@ -266,11 +290,17 @@ export const bundle = async (
 export const buildService = async (input: string, info: BuildInfo, effort: Effort): Promise<Service> => {
   const assets = new Map<string, Uint8Array>()
   const [{ code, modules }, pages, help] = await Promise.all([
-    bundle(input, info, [swaggerPlugin(assets, effort), yamlPlugin(assets, effort), luaTexts]),
+    bundle(input, info, [
+      swaggerPlugin(assets, effort),
+      yamlPlugin(assets, effort),
+      parserPlugin(assets, effort),
+      luaTexts
+    ]),
     builtConsole("", effort),
     compressHelp("", effort)
   ])
   if (!assets.has(yamlAsset)) throw new Error("the parser of YAML was not found: its module has moved")
+  if (!assets.has(parserAsset)) throw new Error("the parser of HTTP was not found in undici: its module has moved")
   if (!assets.has(swaggerAsset)) throw new Error("Swagger UI was not found in effect: its module has moved")
   for (const [name, bytes] of pages.files) assets.set(`console/${name}`, bytes)
   assets.set(helpAsset, help)
