@@ -33,8 +33,13 @@ const floors: Readonly<Record<string, number>> = {
 /** The one module of src itself that is on the floor of `testing`. */
 const testingEntry = "src/testing.ts"
 
-/** The modules of the gateway that the console may import: the contract, and how texts are written for shells and files of clients. */
-const consoleImports: ReadonlyArray<string> = ["src/api.ts", "src/contracts.ts", "src/domain/printed.ts"]
+/** The modules of the gateway that the console may import: the contract, ids and previews of keys, and how texts are written for clients. */
+const consoleImports: ReadonlyArray<string> = [
+  "src/api.ts",
+  "src/contracts.ts",
+  "src/domain/identity.ts",
+  "src/domain/printed.ts"
+]
 
 /** The floor of the modules that stand in src itself: main.ts and what embedders import. */
 const topFloor = 7

@@ -63,6 +63,7 @@ describe("a key that is kept as a hash", () => {
     const done = await call("POST", "/admin/keys/hash")
     assert.deepInclude(done.json, { success: true, hashed: 1, guessable: [keyId(weak, sha256Hex)], total_keys: 2 })
     assert.deepEqual(written()["keys"], [hashed, weak])
+    assert.notInclude(readFileSync(file, "utf8"), strong)
     assert.deepEqual([await chat(strong), await chat(weak), await chat(hashed.hash)], [200, 200, 401])
     const { items } = (await call("GET", "/admin/keys")).json as {
       readonly items: ReadonlyArray<Record<string, unknown>>

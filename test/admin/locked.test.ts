@@ -22,7 +22,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const config: RawConfig = { keys: ["a-key"], upstream: { driver: "embedded" } }
+const strong = "sk-gw-Zk3vQ9xT1mB7cR5nW8yL2pD6sF4hJ0aGuEiOtUqXrVw"
+const config: RawConfig = { keys: ["a-key", strong], upstream: { driver: "embedded" } }
 
 const start = async (raw: RawConfig, variables: Readonly<Record<string, string>> = {}) => {
   folder = mkdtempSync(path.join(tmpdir(), "locked-"))
@@ -44,6 +45,7 @@ const changes: ReadonlyArray<readonly [method: string, path: string, body?: unkn
   ["POST", "/admin/config", { keys: ["other"] }],
   ["POST", "/admin/config/import", { config: { keys: ["other"] } }],
   ["POST", "/admin/keys", { generate: true }],
+  ["POST", "/admin/keys/hash"],
   ["DELETE", "/admin/keys/a-key"],
   ["PUT", "/admin/settings", { runtime: { account_max_queue: 3 } }],
   ["PUT", "/admin/prices", { prices: { any: { input: 1 } } }],

@@ -61,14 +61,14 @@ describe("floors", () => {
       violationsIn({
         "web/main.tsx":
           `import { h } from "preact"\nimport "../api.ts"\nimport "./client.ts"\nexport const a = <p>{h}</p>`,
-        "web/client.ts": `import "../domain/identity.ts"`,
-        "domain/identity.ts": "export {}",
+        "web/client.ts": `import "../domain/routes.ts"`,
+        "domain/routes.ts": "export {}",
         "api.ts": "export {}",
         "index.ts": `import "./web/client.ts"`
       }),
       [
         "src/index.ts:1: floor 7 may not import src/web/client.ts, which is on floor 8",
-        "src/web/client.ts:1: the console may import src/api.ts and src/contracts.ts and src/domain/printed.ts alone, not src/domain/identity.ts"
+        "src/web/client.ts:1: the console may import src/api.ts and src/contracts.ts and src/domain/identity.ts and src/domain/printed.ts alone, not src/domain/routes.ts"
       ]
     )
   })

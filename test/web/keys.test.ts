@@ -6,7 +6,7 @@ import type { Page } from "playwright-core"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
-import { adminOf, controls, findings, openSignedIn, useBrowser, type Watched } from "./support.ts"
+import { adminOf, controls, findings, openSignedIn, result, useBrowser, type Watched } from "./support.ts"
 
 const browser = useBrowser()
 const keys = [businessKey, "a-key-with-two-limits", "a-key-that-ends", "a-plain-key"]
@@ -67,6 +67,33 @@ describe("the list of keys", () => {
     // The day of an end without its year, as that is plain.
     await row("Workshop").getByText(/^until \d+ [A-Z][a-z]{2,3}$/).waitFor()
     assert.deepStrictEqual(await findings(page), [])
+  })
+})
+
+describe("Hash all", () => {
+  it("is offered for keys that a hash hides, says what it means and what it leaves, and keys serve after it", async () => {
+    const admin = adminOf(() => gateway)
+    await row("Plain").waitFor()
+    assert.strictEqual(await button("Hash all").count(), 0)
+    const { key, preview } = await admin("/admin/keys", { method: "POST", body: `{"generate":true,"name":"Robot"}` })
+    await page.reload()
+    await button("Hash all").click()
+    const asked = dialog("Hash all")
+    await asked.getByText(/^The configuration keeps 1 key as a hash\. .*This cannot be undone\.$/).waitFor()
+    await asked.getByText("4 keys stay as texts").waitFor()
+    assert.deepStrictEqual(
+      await asked.getByRole("link").evaluateAll((links) => links.map((each) => each.getAttribute("href"))),
+      [first, two, ends, plain].map((id) => `#/keys/${id}`)
+    )
+    assert.deepStrictEqual(await findings(page, "dialog"), [])
+    await asked.getByRole("button", { name: "Hash all" }).click()
+    await result(page).getByText("1 key is kept as a hash; 4 keys stay as texts, which hashes do not hide.").waitFor()
+    assert.strictEqual(await button("Hash all").count(), 0)
+    await row("Robot").getByText(String(preview)).waitFor()
+    await page.getByRole("button", { name: "Actions Robot", exact: true }).click()
+    assert.isTrue(await page.getByRole("menuitem", { name: "Copy", exact: true }).isDisabled())
+    const models = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${String(key)}` } })
+    assert.strictEqual(models.status, 200)
   })
 })
 

@@ -15,15 +15,19 @@ const isText = (key: string): boolean => !key.startsWith("sha256:")
 
 const useConfiguration = () => Option.getOrUndefined(AsyncResult.value(useAtom(configAtom)))
 
+/** The configured keys that are kept as texts; `undefined` until the configuration is loaded. The list stays the same until it changes. */
+export const useTextKeys = (): ReadonlyArray<string> | undefined => {
+  const config = useConfiguration()
+  return useMemo(() => config?.keys.filter(isText), [config])
+}
+
 /**
  * The keys that the gateway accepts: the configured ones, or the generated one of a start without keys. `undefined` until
  * the configuration is loaded. The list stays the same object until the configuration changes.
  */
 export const useAcceptedKeys = (): ReadonlyArray<string> | undefined => {
-  const config = useConfiguration()
-  return useMemo(() => config?.generated_key === undefined ? config?.keys.filter(isText) : [config.generated_key], [
-    config
-  ])
+  const [configured, generated] = [useTextKeys(), useGeneratedKey()]
+  return useMemo(() => generated === undefined ? configured : [generated], [configured, generated])
 }
 
 /** The key of a start without keys, while it is accepted. */

@@ -6,8 +6,9 @@ import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import { useEffect, useRef, useState } from "preact/hooks"
+import { keyPreview } from "../../domain/identity.ts"
 import { useAcceptedKeys } from "../pages/configuration.tsx"
-import { keyIdOf, previewOf } from "../pages/keys/keys.ts"
+import { keyIdOf } from "../pages/keys/keys.ts"
 import { Check, Failure, Select, TextArea, TextField } from "../parts/Form.tsx"
 import { compact, countdown, duration, number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
@@ -104,7 +105,7 @@ const useKeyNames = (keys: ReadonlyArray<string>) => {
   const names = new Map(list.map(({ id, name }) => [id, name]))
   return keys.slice(0, 200).map((key) => {
     const name = names.get(keyIdOf(key))
-    return name ? `${name} (${previewOf(key)})` : previewOf(key)
+    return name ? `${name} (${keyPreview(key)})` : keyPreview(key)
   })
 }
 

@@ -878,6 +878,20 @@ export const en = {
     copyMessage: "Copy as message",
     message: "The message",
     messageOf: (lines: string) => `Your access to the models:\n\n${lines}\n`,
+    hashAll: "Hash all",
+    hashAsk: (n: number) =>
+      `The configuration keeps ${count(n, "key", "keys")} as ${
+        n === 1 ? "a hash" : "hashes"
+      }. Clients go on as before. ` +
+      "The console cannot show or copy such a key again, and the playground asks for one. This cannot be undone.",
+    hashLeft: (n: number) =>
+      n === 1
+        ? "A key stays as text, since it is so short that its hash does not hide it. Replace it by a generated one:"
+        : `${n} keys stay as texts, since they are so short that their hashes do not hide them. Replace them by generated ones:`,
+    hashedNow: (n: number, left: number) =>
+      `${count(n, "key is", "keys are")} kept as ${n === 1 ? "a hash" : "hashes"}${
+        left === 0 ? "." : `; ${count(left, "key stays as text", "keys stay as texts")}, which hashes do not hide.`
+      }`,
     rotate: "Rotate",
     rotateOf: (name: string) => `Rotate ${name}`,
     rotateHint:

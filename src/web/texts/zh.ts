@@ -1496,6 +1496,12 @@ export const zh: AllTexts = {
     copyMessage: "复制为消息",
     message: "消息",
     messageOf: (lines) => `您的模型访问方式：\n\n${lines}\n`,
+    hashAll: "全部哈希",
+    hashAsk: (n) =>
+      `配置将只保存 ${n} 个密钥的哈希。客户端照常使用。之后任何人都无法再显示或复制这些密钥，体验页会要求输入密钥。此操作无法撤销。`,
+    hashLeft: (n) => `${n} 个密钥过短，哈希无法隐藏它们，因此保留原文。请换成生成的密钥：`,
+    hashedNow: (n, left) =>
+      `${n} 个密钥已只保存哈希${left === 0 ? "。" : `；${left} 个密钥保留原文，因为哈希无法隐藏它们。`}`,
     rotate: "轮换",
     rotateOf: (name) => `轮换 ${name}`,
     rotateHint: "将生成设置相同的新密钥。旧密钥在下面的时间内继续有效，供其客户端切换。",

@@ -170,6 +170,7 @@ export const states: ReadonlyArray<State> = [
   },
   { name: "key-edit", route: "keys", open: act("Edit", aKey.name), ...dialog },
   { name: "key-delete", route: "keys", open: act("Delete", aKey.name), ...question },
+  { name: "keys-hash", route: "keys", open: press("Hash all"), ...question },
   { name: "key-menu", route: "keys", open: press(`Actions ${keys[2]!.name}`) },
   {
     name: "key-error",
@@ -180,7 +181,7 @@ export const states: ReadonlyArray<State> = [
   {
     name: "keys-empty",
     route: "keys",
-    replies: { "/admin/keys": empty }
+    replies: { "/admin/keys": empty, "/admin/config": ((reply) => ({ ...reply, keys: [] })) satisfies Changed }
   },
   { name: "keys-loading", route: "keys", replies: { "/admin/keys": "held" }, open: skeleton },
   { name: "keys-failed", route: "keys", replies: { "/admin/keys": "broken" } },

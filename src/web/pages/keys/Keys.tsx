@@ -22,6 +22,7 @@ import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
 import { FirstRun } from "./Access.tsx"
+import { HashKeys } from "./HashKeys.tsx"
 import { EditKey, NewKey, RotateKey } from "./KeyForm.tsx"
 import { KeyPage } from "./KeyPage.tsx"
 import { DeleteKey, KeyState, requestsOf, setDisabled, Tightest } from "./KeyParts.tsx"
@@ -142,7 +143,10 @@ const KeyList = () => {
   const newButton = <button type="button" class="primary" onClick={() => setOpen("new")}>{t.newKey}</button>
   return (
     <>
-      <Heading name={common.pages.keys}>{newButton}</Heading>
+      <Heading name={common.pages.keys}>
+        <HashKeys />
+        {newButton}
+      </Heading>
       <DurabilityNotice />
       {!isNothing && (
         <div class="row">

@@ -1,9 +1,10 @@
 /**
- * Business keys: their values, ids and previews.
+ * Business keys: their values and ids.
  *
  * SHA-256 is plain code: the browser's is asynchronous and limited to secure contexts, while the console also works over plain
  * HTTP.
  */
+import { keyId } from "../../../domain/identity.ts"
 import type { Reply } from "../../state/client.ts"
 
 export type KeyItem = Reply<"admin-keys", "list">["items"][number]
@@ -72,7 +73,7 @@ export const sha256Hex = (text: string): string => {
 }
 
 /** The id of a key in the admin API: the first 16 hex digits of the SHA-256 of the trimmed key. */
-export const keyIdOf = (key: string): string => sha256Hex(key.trim()).slice(0, 16)
+export const keyIdOf = (key: string): string => keyId(key, sha256Hex)
 
 const indexes = new WeakMap<ReadonlyArray<string>, Map<string, string>>()
 
@@ -83,18 +84,4 @@ export const keyOfId = (keys: ReadonlyArray<string>, id: string): string | undef
   // The keys of a configuration are distinct, so the size of the index is the number of hashed keys.
   for (let at = index.size; at < keys.length && !index.has(id); at++) index.set(keyIdOf(keys[at]!), keys[at]!)
   return index.get(id)
-}
-
-const prefix = "sk-gw-"
-
-/**
- * The visible part of a key, as the admin API shows it: of one that begins with `sk-gw-`, up to 4 characters behind it and up to 4 at the
- * end, at most a quarter of the rest together; of others the beginning, at most 8 characters and a third of the key.
- */
-export const previewOf = (key: string): string => {
-  const text = key.trim()
-  const secret = text.startsWith(prefix) ? text.slice(prefix.length) : ""
-  const shown = Math.min(4, Math.floor(secret.length / 8))
-  if (shown > 0) return `${prefix}${secret.slice(0, shown)}...${secret.slice(-shown)}`
-  return text === "" ? "" : `${text.slice(0, Math.min(8, Math.floor(text.length / 3)))}...`
 }
