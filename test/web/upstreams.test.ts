@@ -507,6 +507,22 @@ describe("several upstreams elsewhere at the console", () => {
     await result(page).getByText(/^hosted\/token:\w+ is disabled/).waitFor()
   })
 
+  it("a preview with a token of a login says whose it is, in place of one of keys and passwords", async () => {
+    await start(several(), "accounts")
+    await button("Add accounts").click()
+    const notice = dialog("Add accounts").getByText("A login's token is its owner's. The vendor may forbid sharing.")
+    const previewOf = async (lines: string): Promise<number> => {
+      await field("Accounts, one per line").fill(lines)
+      assert.strictEqual(await notice.count(), 0, "it waits for the preview")
+      await button("Preview").click()
+      await table("Preview").waitFor()
+      return notice.count()
+    }
+    assert.strictEqual(await previewOf("sk-ant-api03-abc\nada@example.com secret"), 0)
+    assert.strictEqual(await previewOf("sk-ant-api03-abc\nsk-ant-oat01-abc"), 1)
+    assert.strictEqual(await previewOf("eyJhbGciOi.eyJzdWIi.c2ln"), 1)
+  })
+
   it("an account that fails its test says why, and is listed and counted by itself", async () => {
     second.list(() => json(500, { error: { message: "broken" } }))
     await start(several(), "accounts")
