@@ -109,24 +109,46 @@ export const luaTexts: Plugin = {
 /** Throws where a package loads a module that the service never uses, such as a parser behind an environment variable. */
 const absent = "throw new Error(\"This module is not in the bundle\")"
 
+/** What the service needs of `undici`. */
+const undici = `
+  const Dispatcher = require("./lib/dispatcher/dispatcher")
+  Object.assign(Dispatcher.prototype, require("./lib/api"))
+  exports.Dispatcher = Dispatcher
+  exports.Agent = require("./lib/dispatcher/agent")
+  exports.EnvHttpProxyAgent = require("./lib/dispatcher/env-http-proxy-agent")
+  exports.buildConnector = require("./lib/core/connect")
+  exports.errors = require("./lib/core/errors")
+  exports.getGlobalDispatcher = require("./lib/global").getGlobalDispatcher
+`
+
+/** The values that a module imports from `undici` and that the service does not have. Bundlers take them for `undefined`. */
+export const missingOfUndici = (code: string): ReadonlyArray<string> =>
+  [...code.matchAll(/import \{([^}]*)\} from "@effect\/platform-node\/Undici"/g)]
+    .flatMap(([, names = ""]) => names.split(",").map((name) => name.trim()))
+    .filter((name) => name !== "" && !name.startsWith("type ") && !undici.includes(`exports.${name} =`))
+
+/** Throws where a module of src needs more of `undici`. */
+const undiciPlugin: Plugin = {
+  name: "undici",
+  transform: {
+    filter: { id: /[\\/]src[\\/].*\.ts$/, code: /platform-node\/Undici"/ },
+    handler(code, id) {
+      const missing = missingOfUndici(code)
+      if (missing.length > 0) {
+        throw new Error(`${id} imports ${missing.join(", ")}, which the service has not of undici`)
+      }
+      return null
+    }
+  }
+}
+
 /**
  * Modules of packages, by the end of their paths, that the service needs only in part. Each exports all of
- * its package, so the bundler cannot leave out the rest: browser APIs, mocks, caches and proxies of `undici`; clusters, sentinels,
+ * its package, so the bundler cannot leave out the rest: browser APIs, mocks and caches of `undici`; clusters, sentinels,
  * OpenTelemetry and most commands of the Redis client; the client and the compression of `ws`.
  */
 const narrowed: ReadonlyArray<readonly [path: RegExp, code: string]> = [
-  [
-    /[\\/]undici[\\/]index\.js$/,
-    `
-      const Dispatcher = require("./lib/dispatcher/dispatcher")
-      Object.assign(Dispatcher.prototype, require("./lib/api"))
-      exports.Dispatcher = Dispatcher
-      exports.Agent = require("./lib/dispatcher/agent")
-      exports.buildConnector = require("./lib/core/connect")
-      exports.errors = require("./lib/core/errors")
-      exports.getGlobalDispatcher = require("./lib/global").getGlobalDispatcher
-    `
-  ],
+  [/[\\/]undici[\\/]index\.js$/, undici],
   [/[\\/]undici[\\/]lib[\\/](?:milo|web)[\\/]/, absent],
   [
     /[\\/]@redis[\\/]client[\\/]dist[\\/]index\.js$/,
@@ -219,7 +241,7 @@ export const bundle = async (
     platform: "node",
     write: false,
     checks: { pluginTimings: false },
-    plugins: [left, narrowPlugin, ...plugins],
+    plugins: [left, narrowPlugin, undiciPlugin, ...plugins],
     // The client of a store alone: the commands of its optional modules are as much code again, and are not used.
     resolve: { alias: { redis: "@redis/client" } },
     transform: { define: defineBuild(info) },

@@ -3,7 +3,7 @@
  *
  * The one thing to know: nothing that a server writes is shown but its status and its code of an error.
  */
-import { Agent, EnvHttpProxyAgent, request } from "@effect/platform-node/Undici"
+import { Agent, EnvHttpProxyAgent } from "@effect/platform-node/Undici"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -62,8 +62,9 @@ const ask: Ask = ({ body, headers, isNear, method, url }) =>
       // Renewals are rare, so that no connection is kept.
       const dispatcher = isNear ? new Agent() : new EnvHttpProxyAgent()
       try {
-        const options = { method, headers, signal, dispatcher, ...(body === "" ? {} : { body }) }
-        const answer = await request(url, options)
+        const { origin, pathname, search } = new URL(url)
+        const target = { origin, path: pathname + search, method, headers, signal, ...(body === "" ? {} : { body }) }
+        const answer = await dispatcher.request(target)
         return { status: answer.statusCode, date: dateOf(answer.headers["date"]), text: await read(answer.body) }
       } finally {
         await dispatcher.destroy()

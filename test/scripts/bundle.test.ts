@@ -6,7 +6,7 @@ import { execFile } from "node:child_process"
 import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { buildService } from "../../scripts/bundle/service.ts"
+import { buildService, missingOfUndici } from "../../scripts/bundle/service.ts"
 import { built } from "../support/built.ts"
 import { checkout, root } from "../support/checkout.ts"
 import { isWhole } from "../support/effort.ts"
@@ -88,6 +88,12 @@ describe("the bundle of scripts/start", () => {
 })
 
 describe("the bundle", () => {
+  it("refuses what its part of undici lacks, which would be undefined", () => {
+    const imported = (names: string) => missingOfUndici(`import { ${names} } from "@effect/platform-node/Undici"`)
+    assert.deepEqual(imported("Agent, request, type Client"), ["request"])
+    assert.deepEqual(imported("EnvHttpProxyAgent, buildConnector, errors"), [])
+  })
+
   it(
     "is made of packages that are installed for running, has every page, is small, and has nothing of src/testing",
     async () => {
