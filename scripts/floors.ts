@@ -33,7 +33,7 @@ const floors: Readonly<Record<string, number>> = {
 /** The one module of src itself that is on the floor of `testing`. */
 const testingEntry = "src/testing.ts"
 
-/** The modules of the gateway that the console may import: the contract, what keys are told by, and how texts are written for clients. */
+/** The modules of the gateway that the console may import: the contract, ids and previews of keys, and how texts are written for clients. */
 const consoleImports: ReadonlyArray<string> = [
   "src/api.ts",
   "src/contracts.ts",

@@ -52,6 +52,8 @@ const goTo = async (name: string): Promise<void> => {
 
 it("the overview, the requests, one request and the playground work by touch, and a touch shows what a title says", async () => {
   await isFit("Overview")
+  // Each row of the strip has its name.
+  assert.strictEqual(await page.locator(".hour .scales p:visible").count(), 4)
   await goTo("Requests")
   await isFit("Requests")
   await page.getByRole("table", { name: "Requests" }).locator(".row-link").first().tap()

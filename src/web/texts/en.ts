@@ -883,7 +883,7 @@ export const en = {
       `The configuration keeps ${count(n, "key", "keys")} as ${
         n === 1 ? "a hash" : "hashes"
       }. Clients go on as before. ` +
-      "Nobody can show or copy such a key again, and the playground asks for one. This cannot be undone.",
+      "The console cannot show or copy such a key again, and the playground asks for one. This cannot be undone.",
     hashLeft: (n: number) =>
       n === 1
         ? "A key stays as text, since it is so short that its hash does not hide it. Replace it by a generated one:"

@@ -143,7 +143,7 @@ export const outOfTables = `(() => {
   const heading = document.querySelector("h1").textContent
   return [...document.querySelectorAll("main .table-box")].flatMap((box) => {
     const edge = box.getBoundingClientRect()
-    const isList = innerWidth < 700 && box.ariaLabel === heading
+    const isList = box.matches(".cards") || (innerWidth < 700 && box.ariaLabel === heading)
     const found = [...box.querySelectorAll("tbody th, tr > :first-child, [aria-haspopup=menu]")]
       .filter((each) => isSeen(each) && isOver(each.getBoundingClientRect(), edge))
       .map((each) => "out of sight: " + (each.textContent || each.ariaLabel))
@@ -165,7 +165,7 @@ export const outOfTables = `(() => {
 })()`
 
 /**
- * What does not use its room: a dialog's part that scrolls sideways, a hint of a field that is cut, a button to copy that stands below what
+ * What does not use its room: a dialog's part that scrolls sideways, a menu with dots behind it, a hint of a field that is cut, a button to copy that stands below what
  * it copies, and in a narrow window fields that end before the fields above them.
  */
 export const badlyPlaced = `(() => {
@@ -195,6 +195,9 @@ export const badlyPlaced = `(() => {
     ...all("dialog[open] *")
       .filter((each) => each.scrollWidth > each.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(each).overflowX))
       .map((each) => "scrolls sideways: " + each.className),
+    ...all("td.tools")
+      .filter((each) => each.scrollWidth > each.clientWidth && getComputedStyle(each).overflowX !== "visible")
+      .map((each) => "dots behind: " + each.querySelector("button")?.ariaLabel),
     ...all("input[placeholder]").filter((each) => each.value === "" && isHintCut(each)).map((each) => "cut hint: " + each.placeholder),
     ...all(".copied > button").filter(isBelow).map((each) => "alone on its line: " + each.ariaLabel),
     ...innerWidth < 700 ? all(".row").filter(endsEarly).map((each) => "ends early: " + each.textContent.slice(0, 60)) : []

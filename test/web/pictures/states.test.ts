@@ -30,7 +30,7 @@ describe("pictures of states", () => {
         assert.deepStrictEqual(await cutTexts(page), [], `${route} at ${width}`)
         if (route !== "requests" || width !== 1440) continue
         const [cut, cells] = await page.evaluate<readonly [number, number]>(cutCells)
-        assert.isAtMost(cut / cells, 0.08, `${cut} of ${cells} cells are cut`)
+        assert.isAtMost(cut / cells, 0.05, `${cut} of ${cells} cells are cut`)
       }
     }
     await show({ name: "long", route: "keys", replies: longReplies, open: editLongKey })

@@ -3,7 +3,7 @@
  */
 import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
-import { numbers, Table } from "../../parts/Table.tsx"
+import { type Column, Row, Table } from "../../parts/Table.tsx"
 import type { RequestRecord } from "../../state/requests.ts"
 import { useTexts } from "../../state/texts.ts"
 
@@ -11,6 +11,12 @@ export const Bill = ({ record }: { readonly record: RequestRecord }) => {
   const { inspector: t, models } = useTexts()
   const { bill } = record
   if (bill === null || bill.cost === null) return null
+  const columns: ReadonlyArray<Column> = [
+    { name: t.unit, rank: 1, class: "text" },
+    { name: t.price, rank: 2, class: "text" },
+    { name: t.amount, rank: 2, number: true },
+    { name: t.cost, rank: 1, number: true }
+  ]
   const { by_prices, by_server, cost, lines, listed, source, unpriced } = bill
   return (
     <Section name={t.bill}>
@@ -22,16 +28,12 @@ export const Bill = ({ record }: { readonly record: RequestRecord }) => {
         {unpriced.length > 0 && ` ${t.unpricedUnits(unpriced.map(({ unit }) => unit).join(", "))}`}
       </p>
       {lines.length > 0 && (
-        <Table name={t.bill} columns={[t.unit, t.price, ...numbers(t.amount, t.cost)]} rows={lines.length} empty="">
-          {lines.map((line) => (
-            <tr key={line.unit}>
-              <th scope="row" class="text">
-                <code>{line.unit}</code>
-              </th>
-              <td class="text">{line.price === null ? "–" : <code>{line.price}</code>}</td>
-              <td class="number">{number(line.amount)}</td>
-              <td class="number">{line.cost}</td>
-            </tr>
+        <Table name={t.bill} columns={columns} rows={lines.length} empty="">
+          {lines.map(({ amount, cost, price, unit }) => (
+            <Row
+              key={unit}
+              cells={[<code>{unit}</code>, price === null ? "–" : <code>{price}</code>, number(amount), cost]}
+            />
           ))}
         </Table>
       )}

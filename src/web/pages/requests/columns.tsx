@@ -242,7 +242,7 @@ export const columnsOf = (
   const outcome: ColumnOf = {
     name: t.outcome,
     rank: 1,
-    width: isBeside ? "32%" : "14.6rem",
+    width: isBeside ? "32%" : "13.2rem",
     cell: (item) => <Outcome item={item} />
   }
   // In a roomy row their widths are fixed; elsewhere they share what is left.

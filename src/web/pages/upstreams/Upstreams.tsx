@@ -107,7 +107,7 @@ const UpstreamList = () => {
                   { name: t.upstream, rank: 1, class: "text" },
                   ...columns,
                   { name: t.accounts, rank: 3, width: "8.4rem", number: true },
-                  { name: t.actions, hidden: true, width: "3.8rem", class: "tools" }
+                  { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
                 ]}
                 rows={found.length}
                 empty={upstreams.length === 0
