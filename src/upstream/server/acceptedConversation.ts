@@ -16,9 +16,11 @@ import {
   type Turn
 } from "../../domain/Conversation.ts"
 import type { RefusedPart } from "../../domain/refusedParts.ts"
+import { once, transduce } from "../../domain/stream/transduce.ts"
 import type { Machine } from "../../domain/stream/transducer.ts"
 import { type UpstreamCall, type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
 import { reminder } from "../../sieve/declaration.ts"
+import type { CompletionReply, CompletionRequest } from "../Upstream.ts"
 
 /** What a model takes. */
 export interface AcceptedConversation {
@@ -202,7 +204,7 @@ export const acceptedConversation = (
 const mostWaiting = 65_536
 
 /** Makes of a server's events those of the reply to the caller. */
-export class CallersReply implements Machine<UpstreamEvent, UpstreamEvent> {
+class CallersReply implements Machine<UpstreamEvent, UpstreamEvent> {
   readonly #accepted: AcceptedConversation
   readonly #onLeftOut: (path: string) => void
   /** What the call of an index is: the reply, a second reply, or a call. */
@@ -273,3 +275,13 @@ export class CallersReply implements Machine<UpstreamEvent, UpstreamEvent> {
     else if (isFirst && argumentsDelta !== "") out.push(UpstreamText(argumentsDelta))
   }
 }
+
+/** A server's reply as its caller gets it. */
+export const callersReply = (
+  reply: CompletionReply,
+  accepted: AcceptedConversation,
+  { onChanged }: Pick<CompletionRequest, "onChanged">
+): CompletionReply => ({
+  ...reply,
+  events: reply.events.pipe(transduce(once(new CallersReply(accepted, (path) => onChanged?.([path])))))
+})
