@@ -7,10 +7,10 @@ import * as Effect from "effect/Effect"
 import { contractOfStyle } from "../contracts/contractOf.ts"
 import { contracts } from "../contracts/contracts.ts"
 import { commonWords } from "../contracts/names.ts"
+import { isStrictSchema } from "../contracts/shared/schemas.ts"
 import { catalogueOf } from "../domain/catalogue.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { type GatewayError, invalidRequest } from "../domain/GatewayError.ts"
-import { isRecord, type Json } from "../domain/json.ts"
 import type { SourcedFacts } from "../domain/modelFacts.ts"
 import { type Target, targetName } from "../domain/routes.ts"
 import { type FamilyName, isWholeFor } from "../domain/VendorFields.ts"
@@ -56,22 +56,6 @@ export const strictSchemaOf = (
   }
 }
 
-/** The deepest level of a schema that is looked at. */
-const deepest = 64
-
-/** Whether each object of a schema has all of its properties and no others, which `strict` asks for. One step for each value. */
-const isClosed = (schema: Json, depth = 0): boolean => {
-  if (typeof schema !== "object" || schema === null) return true
-  if (depth > deepest) return false
-  if (!isRecord(schema)) return schema.every((each: Json) => isClosed(each, depth + 1))
-  const { additionalProperties, properties, required, type } = schema
-  const isObject = isRecord(properties) || type === "object" || (Array.isArray(type) && type.includes("object"))
-  if (isObject && additionalProperties !== false) return false
-  const named = new Set(Array.isArray(required) ? required : [])
-  return (!isRecord(properties) || Object.keys(properties).every((name) => named.has(name))) &&
-    Object.values(schema).every((each) => isClosed(each as Json, depth + 1))
-}
-
 /** A conversation with its schema as a server is asked for it. */
 interface AskedSchema {
   readonly conversation: Conversation
@@ -93,7 +77,8 @@ export const schemaWithin = (
   if (schemas === undefined || output?._tag !== "JsonSchema" || !isStrict(conversation, client)) return bound
   if (schemas.value === "binding") {
     if (output.strict === true || server === undefined || contracts[server].facts.bindsEverySchema) return bound
-    if (isClosed(output.schema)) {
+    // A server whose own list says that it binds schemas takes each one as a strict one.
+    if (schemas.source === "server" || isStrictSchema(output.schema)) {
       return { ...bound, conversation: { ...conversation, output: { ...output, strict: true } } }
     }
   }

@@ -14,6 +14,7 @@ import {
   type Farm,
   held,
   json,
+  nameOf,
   said,
   send,
   startFarm,
@@ -59,6 +60,7 @@ const servers: Readonly<
   binds2: { schemas: "binding" },
   advises: { schemas: "advisory" },
   reads: { schemas: "none", tools: false },
+  prompts: { schemas: "none", more: { tools: "prompt" } },
   unknown: {},
   fails: { schemas: "binding" },
   "fails-too": {},
@@ -294,14 +296,50 @@ describe("a request", () => {
     assert.property(bodyAt("tool-responses"), "text")
   })
 
-  it("with tools, or for a model without them, keeps its schema where the server reads none", async () => {
+  it("with tools, or for a model without them or with a prompt for them, keeps its schema where the server reads none", async () => {
     const tool = { type: "function", function: { name: "look", parameters: closed } }
     const body = { ...fields.chat(closed), tools: [tool] }
     const told = await send(gateway, plain, "tool-openai/m", { body })
     assert.strictEqual(told.headers.get("x-gateway-ignored"), "response_format")
     assert.property(bodyAt("tool-openai"), "response_format")
-    const without = await ask(plain, "reads/m")
-    assert.strictEqual(without.headers.get("x-gateway-ignored"), "response_format")
-    assert.property(bodyAt("reads"), "response_format")
+    for (const name of ["reads", "prompts"]) {
+      const without = await ask(plain, `${name}/m`)
+      assert.strictEqual(without.headers.get("x-gateway-ignored"), "response_format")
+      assert.property(bodyAt(name), "response_format")
+    }
+  })
+})
+
+describe("a server whose kind is tested", () => {
+  it("binds every schema in the contracts in which the tests have shown that, and no others", async () => {
+    const kinds: Readonly<Record<string, { readonly owner: string; readonly driver: DriverName }>> = {
+      vllm: { owner: "vllm", driver: "openai" },
+      llama: { owner: "llamacpp", driver: "messages" },
+      ollama: { owner: "library", driver: "responses" }
+    }
+    const own = await startFarm()
+    own.server.list((request) => json(200, { data: [{ id: "m", owned_by: kinds[nameOf(request)]?.owner }] }))
+    const running = await startGateway({
+      upstreams: Object.fromEntries(
+        Object.entries(kinds).map(([name, { driver }]) => [name, own.upstream(name, { driver })])
+      )
+    })
+    try {
+      await untilHolds(async () => {
+        const { models } = await admin(running.url, "GET", "/admin/models") as unknown as {
+          readonly models: ReadonlyArray<{ readonly id: string; readonly facts: { readonly schemas?: object } }>
+        }
+        return models.find(({ id }) => id === "m")?.facts.schemas !== undefined
+      })
+      const way: Way = { style: "messages", stream: false }
+      for (const [name, ignored] of [["vllm", null], ["ollama", null], ["llama", names.messages]] as const) {
+        const told = await send(running, way, `${name}/m`, { body: { ...fields.messages(open) } })
+        assert.deepStrictEqual([told.text, told.headers.get("x-gateway-ignored")], [name, ignored], told.body)
+        if (ignored === null) assert.include(JSON.stringify(own.seen(name)[0]!.body), `"strict":true`)
+      }
+    } finally {
+      await running.stop()
+      await own.stop()
+    }
   })
 })
