@@ -10,7 +10,7 @@ import { parseSync, Visitor } from "rolldown/utils"
 /** The most of each count. */
 const ceilings = {
   "names of contracts": 0,
-  "optional members": 325,
+  "optional members": 316,
   "long files": 7,
   "files down": 35,
   "files up": 12

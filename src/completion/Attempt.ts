@@ -24,6 +24,7 @@ import type { AttemptsRecord } from "./AttemptsRecord.ts"
 import { isFarOfModel } from "./farWait.ts"
 import type { Request } from "./Request.ts"
 import type { ServerWords } from "./serverWords.ts"
+import type { StrictSchema } from "./strictSchemas.ts"
 import type { Budgeted } from "./TryBudget.ts"
 
 /** An attempt may exceed its time limit while it makes progress within this interval, in milliseconds. */
@@ -55,6 +56,11 @@ export abstract class AttemptWork<B, A> {
 
   /** The estimated tokens of its prompt, and those that it asks for; `undefined` where the windows of its targets do not decide. */
   size(): PlaceRequest["size"] {
+    return undefined
+  }
+
+  /** The strict schema that the request wants its reply to fit; `undefined` without one. */
+  get schema(): StrictSchema | undefined {
     return undefined
   }
 

@@ -14,7 +14,7 @@ import { catalogueOf } from "../domain/catalogue.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { refusesRequest } from "../domain/failureReasons.ts"
-import { outputOf, reads, smallestOf, turnChars, type Windows } from "../domain/fits.ts"
+import { decides, outputOf, reads, type Windows } from "../domain/fits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isMaker, type Maker, mayOpen } from "../domain/makers.ts"
 import type { Route, Target } from "../domain/routes.ts"
@@ -37,6 +37,7 @@ import { countPrompt, estimateAtEnd } from "./SentPrompt.ts"
 import type { ServerWords } from "./serverWords.ts"
 import { makerOf, type ReplyStarter } from "./startReply.ts"
 import { preferencesOf, stickinessOf, turnMemoryOf } from "./stickiness.ts"
+import { askedByTool, type StrictSchema, strictSchemaOf } from "./strictSchemas.ts"
 import { hasOwnTools, judgesChoice, toolChoiceFault } from "./toolPolicy.ts"
 import type { Budgeted } from "./TryBudget.ts"
 import { changedNames, noteUnsent, withinFacts } from "./unsentFields.ts"
@@ -62,23 +63,9 @@ interface CompletionAttemptOptions<A> {
 /** A started reply of an attempt. */
 type Begun = Pick<OpenReply, "id" | "first" | "rest" | "isOver" | "isCacheReported">
 
-/** The windows of targets, in tokens. */
-const windowsOf = ({ config }: ServedInput, targets: ReadonlyArray<Target>): Windows => {
-  const catalogue = catalogueOf(config)
-  return targets.map((target) => catalogue.ofTarget(target).context_window?.value)
-}
-
-/**
- * Whether the windows of a route decide where a request goes, so that its tokens are estimated first: they differ, and the request may exceed
- * the smallest one. A token has at least one character.
- */
-export const choosesByWindow = (input: ServedInput): boolean => {
-  const { conversation, model: { targets }, request: { bodyChars } } = input
-  const smallest = targets.length < 2 ? undefined : smallestOf(windowsOf(input, targets))
-  if (smallest === undefined) return false
-  return bodyChars === undefined ||
-    Math.max(bodyChars, turnChars(conversation)) + outputOf(conversation) > smallest
-}
+/** Whether the windows of a route decide where a request goes, so that its tokens are estimated first. */
+export const choosesByWindow = ({ config, conversation, model: { targets }, request }: ServedInput): boolean =>
+  targets.length > 1 && decides(catalogueOf(config).windowsOf(targets), conversation, request.bodyChars)
 
 /** The attempts of one completion. */
 export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
@@ -124,7 +111,11 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
   }
 
   override windowsOf(targets: ReadonlyArray<Target>): Windows {
-    return windowsOf(this.#input, targets)
+    return catalogueOf(this.#input.config).windowsOf(targets)
+  }
+
+  override get schema(): StrictSchema | undefined {
+    return this.#input.conversation.output === undefined ? undefined : strictSchemaOf(this.#input)
   }
 
   override size(): { readonly prompt: number; readonly output: number } | undefined {
@@ -289,7 +280,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
       const { stats } = input.request
       budget.isEmpty = true
       const isBounded = input.isStrict === true || this.#isBounded
-      const { changed, conversation } = withinFacts(
+      const { byTool, changed, conversation } = withinFacts(
         isBounded ? withLimit(given, input.config, target) : given,
         () => catalogueOf(input.config).ofTarget(target),
         contractOfStyle(input.request.style)?.id,
@@ -310,7 +301,9 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
         conversation,
         budget,
         isWhole: whole,
-        driver,
+        driver: byTool && input.config.upstreams.get(target.upstream)?.tools !== "prompt"
+          ? askedByTool(driver)
+          : driver,
         leastCached,
         onChanged,
         stripsMarkers: compat.strip_reference_markers,

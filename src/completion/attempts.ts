@@ -16,6 +16,7 @@ import type { GatewayError } from "../domain/GatewayError.ts"
 import { type Target, targetName } from "../domain/routes.ts"
 import { errorOfTries, errorWithoutAccount, shareOfTime } from "../domain/tries.ts"
 import {
+  byBinding,
   failedAt,
   failedLast,
   leavingOut,
@@ -57,6 +58,8 @@ const placeRequestOf = <B, A>(
 ): PlaceRequest => {
   const { caller, request: { style }, route: { options, targets } } = work
   const isAlone = targets.length < 2
+  const mustBind = options.schemas === "required"
+  const schema = isAlone && !mustBind ? undefined : work.schema
   const windows = isAlone ? [] : work.windowsOf(targets)
   const placed = targets.map((target, index): PlacedTarget => {
     const driver = isAlone ? undefined : accounts.driverOf(target.upstream)
@@ -65,6 +68,7 @@ const placeRequestOf = <B, A>(
       right: rightTo(caller, style, target, targets, config),
       isEnabled: target.enabled,
       canServe: driver !== undefined && work.canServe(driver, target),
+      binds: schema === undefined || schema.isBoundBy(target),
       window: windows[index]
     }
   })
@@ -74,6 +78,7 @@ const placeRequestOf = <B, A>(
     turn: undefined,
     size: isAlone ? undefined : work.size(),
     alsoOn: options.alsoOn,
+    mustBind,
     isPinned: caller._tag === "Managed" && caller.target !== undefined,
     accounts: logins.size === 0 ? config.accounts : config.accounts.filter(({ upstream }) => !logins.has(upstream))
   }
@@ -122,11 +127,16 @@ export class Attempts<B, A> {
 
   /** Attempts until one succeeds or no other attempt is allowed. */
   open(): Effect.Effect<A, GatewayError> {
-    const { request: { rehearsal }, route } = this.#work
+    const { request: { rehearsal }, route, schema } = this.#work
     if (rehearsal !== undefined && rehearsal.route !== route.id) return Effect.fail(otherRoute(rehearsal, route.id))
     const { excluded, order } = this.#first
     if (excluded.length > 0) this.#excludes(excluded)
-    if (order.length === 0) return Effect.fail(excluded[0]?.reason === "not_allowed" ? notOfDirect(route) : noLogin)
+    if (order.length === 0) {
+      if (schema !== undefined && excluded.some(({ reason }) => reason === "not_binding")) {
+        return Effect.fail(schema.unbound())
+      }
+      return Effect.fail(excluded[0]?.reason === "not_allowed" ? notOfDirect(route) : noLogin)
+    }
     return route.options.spread === "weighted" && !this.#isAlone && rehearsal === undefined
       ? this.#openWeighted(sharesOf(route))
       : this.#at(this.#first)
@@ -135,10 +145,11 @@ export class Attempts<B, A> {
   /** Attempts that begin at the target whose turn it is. It counts for the one that serves, or for none. */
   #openWeighted(shares: TargetShares): Effect.Effect<A, GatewayError> {
     return Effect.suspend(() => {
-      const { order } = this.#first
+      const [binding, others] = byBinding(this.#choice, this.#first.order)
+      const [order, later] = binding.length === 0 ? [others, []] : [binding, others]
       const turn = shares.take(order.map((index) => this.#targets[index]!))
       this.#turn = turn
-      this.#choice = { ...this.#choice, turn: turn.order.map((place) => order[place]!) }
+      this.#choice = { ...this.#choice, turn: [...turn.order.map((place) => order[place]!), ...later] }
       return Effect.onExit(this.#at(place(this.#choice, this.#tried, undefined)), () => Effect.sync(turn.over))
     })
   }
@@ -236,7 +247,10 @@ export class Attempts<B, A> {
   #leaseOptions({ order, stay }: Placement): PlacementRequest {
     const { caller, isImpatient, memory, prefers, request: { id, rehearsal, style }, route } = this.#work
     // The conversation of a rehearsal stays where it was.
-    const sticky = rehearsal === undefined ? this.#work.sticky : undefined
+    const known = rehearsal === undefined ? this.#work.sticky : undefined
+    // What binds the request's schema comes first, whatever the route or the conversation prefers.
+    const isFree = byBinding(this.#choice, order).some((part) => part.length === order.length)
+    const sticky = known === undefined || isFree ? known : { ...known, prefersTarget: false }
     const { avoid, tries } = this.#tried
     this.#budget = this.#budgetOf(caller)
     const { spread, wait } = route.options
@@ -249,7 +263,7 @@ export class Attempts<B, A> {
       style: style ?? "",
       model: route.id,
       targets: order.map((index) => leaseTarget(this.#targets[index]!)),
-      spread: spread === "even" && !this.#isAlone ? spread : "order",
+      spread: spread === "even" && isFree && !this.#isAlone ? spread : "order",
       wait: holds ? wait : 0,
       patience: this.#isAlone && !isImpatient ? undefined : this.#patience,
       avoid,

@@ -106,7 +106,7 @@ const makeCompletion = Effect.gen(function*() {
     const served = ({ fallback, strict }: Admitted) => {
       if (fallback === undefined) return strict === undefined ? then(input) : then({ ...input, isStrict: true })
       return Effect.flatMapEager(startCooperatively(estimateCooperatively(conversation)), () => {
-        const model = carrying(input.config, fallback.model, conversation, promptTokens())
+        const model = carrying(input, fallback.model, promptTokens())
         return model === undefined
           ? refusedBy(fallback.refusal, input.request.stats)
           : then({ ...input, model, refusal: fallback.refusal, isStrict: strict !== undefined })

@@ -18,6 +18,7 @@ import { askedBy, type Driver, type Sends, sendsNothing } from "../upstream/Upst
 import { noteIgnored, noteMoreIgnored, replyPath } from "./ignored.ts"
 import type { Request } from "./Request.ts"
 import type { RequestStats } from "./RequestStats.ts"
+import { schemaWithin } from "./strictSchemas.ts"
 
 /** The limits of output. */
 const limitKeys = ["maxTokens", "maxCompletionTokens"] as const
@@ -220,11 +221,14 @@ export const changedNames = (
 interface Fitting {
   readonly conversation: Conversation
   readonly changed: ReadonlyArray<string>
+  /** The schema of its reply is asked for as a tool that the model has to call. */
+  readonly byTool: boolean
 }
 
 /**
  * The conversation within the facts of a target's model: a limit of output above its most, and an effort that it does not have, leave as the nearest
- * that it takes. What a client writes in the server's own contract stays as it is. `client` and `server` are the contracts that they speak.
+ * that it takes. What a client writes in the server's own contract stays as it is. A strict schema is asked for as the server binds it.
+ * `client` and `server` are the contracts that they speak.
  */
 export const withinFacts = (
   conversation: Conversation,
@@ -232,8 +236,16 @@ export const withinFacts = (
   client: FamilyName | undefined,
   server: FamilyName | undefined
 ): Fitting => {
-  const unchanged = { conversation, changed: [] }
-  if (client === server || server === undefined) return unchanged
+  const { changed, conversation: within } = client === server || server === undefined
+    ? { conversation, changed: [] }
+    : withinLimits(conversation, facts)
+  if (within.output === undefined) return { conversation: within, changed, byTool: false }
+  const schema = schemaWithin(within, facts(), client, server)
+  return { ...schema, changed: [...changed, ...schema.changed] }
+}
+
+/** The conversation with limits of output and efforts that a model takes. */
+const withinLimits = (conversation: Conversation, facts: () => SourcedFacts): Omit<Fitting, "byTool"> => {
   const { efforts, max_output_tokens: most } = facts()
   const { sampling, thinking } = conversation
   const { maxCompletionTokens = 0, maxTokens = 0 } = sampling
@@ -244,7 +256,7 @@ export const withinFacts = (
     effort === undefined || effort === "none" || levels.length === 0 || levels.some((each) => each === effort)
       ? undefined
       : nearestEffort(effort, levels)
-  if (!isAbove && nearest === undefined) return unchanged
+  if (!isAbove && nearest === undefined) return { conversation, changed: [] }
   const limits = isAbove
     ? {
       ...(maxTokens === 0 ? {} : { maxTokens: Math.min(maxTokens, most.value) }),

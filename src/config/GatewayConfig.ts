@@ -190,6 +190,7 @@ export interface RouteConfigEntry {
   readonly wait: number
   readonly also_on: ReadonlyArray<AlsoOn>
   readonly spread: RouteOptions["spread"]
+  readonly schemas: RouteOptions["schemas"]
   /** `undefined`: as `runtime.sticky` says. */
   readonly sticky: boolean | "auto" | "target" | undefined
   /** Its words for people. */

@@ -14,7 +14,7 @@ import { sessionPrivacies } from "../domain/clientIdentity.ts"
 import { parseDecimal } from "../domain/decimal.ts"
 import { noLabel } from "../domain/identity.ts"
 import { type LimitRange, limitRanges } from "../domain/limits.ts"
-import { effortLevels, longestDescription, longestName, modalities } from "../domain/modelFacts.ts"
+import { effortLevels, longestDescription, longestName, modalities, schemaBindings } from "../domain/modelFacts.ts"
 import { parseTimestamp } from "../domain/time.ts"
 import { alsoOnNames } from "../domain/tries.ts"
 import type { PieceUnit, TokenUnit } from "../domain/units.ts"
@@ -600,6 +600,12 @@ const factFields = {
   output: wordsOf(modalities, "What the model writes."),
   efforts: wordsOf(effortLevels, "Levels of reasoning effort. An empty list: the model does not reason."),
   tools: Schema.optionalKey(described(flag, "Whether the model calls tools.")),
+  schemas: Schema.optionalKey(
+    described(
+      oneOf(schemaBindings),
+      "What the server does with a strict schema of the reply: every reply fits it, a reply may differ, or it does not read the schema."
+    )
+  ),
   prompt_cache_min_tokens: tokens("Tokens from which the server keeps the beginning of a prompt."),
   ...shownFields
 }
@@ -923,6 +929,13 @@ export const RouteEntry = group({
       "Which target with a free slot is used: the first, the one with the most free slots, or each by its `weight`."
     ),
     "order"
+  ),
+  schemas: withDefault(
+    described(
+      oneOf(["preferred", "required"]),
+      "Whether a request with a strict schema may go to a target that is not known to bind schemas, after those that are: with `required` it may not."
+    ),
+    "preferred"
   ),
   sticky: Schema.optionalKey(
     Stickiness.annotate({

@@ -328,8 +328,11 @@ const toRoute = (
     faults.push(...faultsOf(decoded.failure, ["routes", name]))
     return undefined
   }
-  const { description: _, display_name: __, ...route } = decoded.success
-  const facts = factsIn(decoded.success)
+  const { description, display_name, ...route } = decoded.success
+  const facts = factsIn({
+    ...(description === undefined ? {} : { description }),
+    ...(display_name === undefined ? {} : { display_name })
+  })
   return {
     name,
     sticky: undefined,

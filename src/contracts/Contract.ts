@@ -75,6 +75,8 @@ export interface ContractFacts {
   /** The same for a reply that failed; `undefined` where an error alone says it. */
   readonly failureName: string | undefined
   readonly words: RequestWords
+  /** Replies fit every schema that a request has for them. Otherwise, every schema with `strict`. */
+  readonly bindsEverySchema: boolean
   /** What it accepts of a request; requests for its servers are brought within. */
   readonly limits: Limits
   /**

@@ -4,6 +4,7 @@
  * The sources, in their order: the model's entry, the server's own list, `model_facts`, the product's table of well-known models.
  */
 import { isServer } from "../contracts/drivers.ts"
+import type { Windows } from "./fits.ts"
 import { knownModels } from "./knownModels.ts"
 import {
   factsOfRoute,
@@ -55,6 +56,11 @@ export class Catalogue {
     const facts = this.#merged(target)
     this.#facts.set(name, facts)
     return facts
+  }
+
+  /** The windows of targets. */
+  windowsOf(targets: ReadonlyArray<Target>): Windows {
+    return targets.map((target) => this.ofTarget(target).context_window?.value)
   }
 
   /** The facts of a route, with their sources. Disabled targets count only where no target is enabled. */

@@ -40,8 +40,18 @@ const charsOf = (part: Part): number => {
 }
 
 /** The characters of the turns, some of which may be in a store rather than in the body. One step for each part. */
-export const turnChars = ({ turns }: Conversation): number =>
+const turnChars = ({ turns }: Conversation): number =>
   turns.reduce((sum, { parts }) => sum + parts.reduce((of, part) => of + charsOf(part), 0), 0)
+
+/**
+ * Whether windows decide where a conversation goes: they differ, and it may exceed the smallest one. A token has at least one character. `bodyChars`: those of
+ * the request's body; `undefined` if they are unknown.
+ */
+export const decides = (windows: Windows, conversation: Conversation, bodyChars: number | undefined): boolean => {
+  const smallest = smallestOf(windows)
+  if (smallest === undefined) return false
+  return bodyChars === undefined || Math.max(bodyChars, turnChars(conversation)) + outputOf(conversation) > smallest
+}
 
 const modalityOf = (part: Part): Modality | undefined => {
   if (part._tag === "Image") return "image"

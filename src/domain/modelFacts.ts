@@ -14,25 +14,38 @@ export const effortLevels = ["none", "minimal", "low", "medium", "high", "xhigh"
 
 export type Effort = (typeof effortLevels)[number]
 
-/** Facts about a model; an absent one is unknown. The fields have the names of the configuration. */
-export interface ModelFacts {
+/**
+ * What a server does with the JSON Schema of a reply, from the least to the most. `none`: it does not read the schema. `advisory`: the model knows it, and its
+ * reply may differ. `binding`: every reply fits.
+ */
+export const schemaBindings = ["none", "advisory", "binding"] as const
+
+export type SchemaBinding = (typeof schemaBindings)[number]
+
+/** The values of facts. The fields have the names of the configuration. */
+export interface FactValues {
   /** Tokens of prompt and reply together. */
-  readonly context_window?: number
+  readonly context_window: number
   /** The most tokens of one reply. */
-  readonly max_output_tokens?: number
-  readonly input?: ReadonlyArray<Modality>
-  readonly output?: ReadonlyArray<Modality>
+  readonly max_output_tokens: number
+  readonly input: ReadonlyArray<Modality>
+  readonly output: ReadonlyArray<Modality>
   /** From low to high; none at all for a model that does not reason. */
-  readonly efforts?: ReadonlyArray<Effort>
+  readonly efforts: ReadonlyArray<Effort>
   /** Whether the model calls tools. */
-  readonly tools?: boolean
+  readonly tools: boolean
+  /** What a strict schema of the reply means to the server. */
+  readonly schemas: SchemaBinding
   /** Tokens from which the server keeps the beginning of a prompt. */
-  readonly prompt_cache_min_tokens?: number
-  readonly display_name?: string
-  readonly description?: string
+  readonly prompt_cache_min_tokens: number
+  readonly display_name: string
+  readonly description: string
 }
 
-export type FactName = keyof ModelFacts
+/** Facts about a model; an absent one is unknown. */
+export interface ModelFacts extends Partial<FactValues> {}
+
+export type FactName = keyof FactValues
 
 /** All facts, in the order of lists. */
 export const factNames = [
@@ -44,6 +57,7 @@ export const factNames = [
   "output",
   "efforts",
   "tools",
+  "schemas",
   "prompt_cache_min_tokens"
 ] as const satisfies ReadonlyArray<FactName>
 
@@ -63,7 +77,7 @@ export interface Sourced<Value> {
 }
 
 /** Facts with their sources. */
-export type SourcedFacts = { readonly [Name in FactName]?: Sourced<NonNullable<ModelFacts[Name]>> }
+export type SourcedFacts = { readonly [Name in FactName]?: Sourced<FactValues[Name]> }
 
 /** The facts without their sources. */
 export const plainFacts = (facts: SourcedFacts): ModelFacts =>
@@ -111,7 +125,7 @@ const equal = (words: ReadonlyArray<string>): string | undefined =>
 
 /** How a fact of a route is made of those of its targets, of which each has it. Routing chooses by window and input. */
 const ofTargets: {
-  readonly [Name in FactName]-?: (values: ReadonlyArray<NonNullable<ModelFacts[Name]>>) => ModelFacts[Name]
+  readonly [Name in FactName]: (values: ReadonlyArray<FactValues[Name]>) => ModelFacts[Name]
 } = {
   context_window: (windows) => Math.max(...windows),
   max_output_tokens: (counts) => Math.min(...counts),
@@ -119,6 +133,7 @@ const ofTargets: {
   output: common,
   efforts: common,
   tools: (flags) => flags.every((flag) => flag),
+  schemas: (words) => schemaBindings.find((word) => words.includes(word)),
   prompt_cache_min_tokens: (counts) => Math.max(...counts),
   display_name: equal,
   description: equal

@@ -72,11 +72,13 @@ export interface RouteOptions {
    * while all have free slots.
    */
   readonly spread: "order" | "even" | "weighted"
+  /** `required`: a request with a strict schema goes to no target but those that are known to bind it. `preferred`: to those first. */
+  readonly schemas: "preferred" | "required"
   /** Whether a conversation prefers the account that answered it last, and the target too; `undefined` for the general setting. */
   readonly sticky: boolean | "auto" | "target" | undefined
 }
 
-const plainOptions: RouteOptions = { wait: 0, alsoOn: [], spread: "order", sticky: undefined }
+const plainOptions: RouteOptions = { wait: 0, alsoOn: [], spread: "order", schemas: "preferred", sticky: undefined }
 
 /** A target as a route names it: `upstream/model`, or `upstream` for the model with the route's name. Its weight is 1 unless it has one. */
 export type WrittenTarget = string | { readonly target: string; readonly weight: number }
@@ -167,8 +169,7 @@ export const routeTo = (
   id: string,
   targets: ReadonlyArray<Target>,
   kind: Route["kind"],
-  { alsoOn, facts, hidden, spread, sticky, wait }: Partial<RouteOptions> & Pick<ConfiguredRoute, "facts" | "hidden"> =
-    plainOptions
+  { facts, hidden, ...options }: Partial<RouteOptions> & Pick<ConfiguredRoute, "facts" | "hidden"> = plainOptions
 ): Route => ({
   ...(targets.find(({ enabled }) => enabled) ?? targets[0]!).model,
   id,
@@ -176,7 +177,13 @@ export const routeTo = (
   kind,
   facts,
   hidden: hidden ?? (kind !== "configured" && targets.every((target) => target.hidden === true || !target.enabled)),
-  options: { wait: wait ?? 0, alsoOn: alsoOn ?? [], spread: spread ?? "order", sticky }
+  options: {
+    wait: options.wait ?? plainOptions.wait,
+    alsoOn: options.alsoOn ?? plainOptions.alsoOn,
+    spread: options.spread ?? plainOptions.spread,
+    schemas: options.schemas ?? plainOptions.schemas,
+    sticky: options.sticky
+  }
 })
 
 /** Whether an upstream still has a model. One may have models that no table lists. */

@@ -3,7 +3,7 @@
  *
  * A failure of an account moves on to another account of the target; a failure of the target moves on to the next target. Targets that
  * were not tried yet come first, in order; after them the tries go round, but not to a target that failed for good. A prompt that is too long
- * for a known window goes to the next target with a larger one.
+ * for a known window goes to the next target with a larger one. Targets that bind the request's strict schema come before the others.
  *
  * This folder is all of where requests go. `place` orders the targets of a request. `Pools` holds the slots of all upstreams and grants one of
  * them in that order (`PoolState` of one upstream, `poolQueue` the requests that wait); `needs` says which accounts suit a request, and is asked
@@ -28,10 +28,18 @@ export const mostTries = 8
 export type Right = "account" | "login" | "not_allowed" | "login_required"
 
 /**
- * Why a target does not get a request next. `cannot_serve`: its driver or its model does not take the request. `failed`: it has failed for
- * this request, for good or too often, or the failure of another one ends the request. `out`: it had no account for the request.
+ * Why a target does not get a request next. `not_binding`: it is not known to bind the request's strict schema, which its route requires.
+ * `cannot_serve`: its driver or its model does not take the request. `failed`: it has failed for this request, for good or too often, or the
+ * failure of another one ends the request. `out`: it had no account for the request.
  */
-export type Reason = Exclude<Right, "account" | "login"> | "disabled" | "cannot_serve" | "too_long" | "failed" | "out"
+export type Reason =
+  | Exclude<Right, "account" | "login">
+  | "not_binding"
+  | "disabled"
+  | "cannot_serve"
+  | "too_long"
+  | "failed"
+  | "out"
 
 /** A target of a route, as a request finds it. */
 export interface PlacedTarget {
@@ -39,6 +47,8 @@ export interface PlacedTarget {
   readonly right: Right
   readonly isEnabled: boolean
   readonly canServe: boolean
+  /** Its replies fit the request's strict schema. True of every target for a request without one. */
+  readonly binds: boolean
   /** The window of its model in tokens; `undefined` for an unknown one. */
   readonly window: number | undefined
 }
@@ -73,6 +83,8 @@ export interface PlaceRequest {
   /** The estimated tokens of its prompt, and those that it asks for; `undefined` where windows do not decide. */
   readonly size: { readonly prompt: number; readonly output: number } | undefined
   readonly alsoOn: ReadonlyArray<AlsoOn>
+  /** No target but those that bind the request's strict schema serves it. */
+  readonly mustBind: boolean
   /** The request is pinned to an account: no other account or target serves it. */
   readonly isPinned: boolean
   /** The accounts when the request started. */
@@ -128,18 +140,36 @@ export const failedLast = ({ tries }: Tried, order: ReadonlyArray<number>): numb
   return last !== undefined && order.length > 1 && order.includes(last) ? last : undefined
 }
 
-/** The targets that can serve a request, or all that it may use, of which the first one's refusal says why none can. */
-const ableOf = ({ size, targets }: PlaceRequest, reasons: Map<number, Reason>): ReadonlyArray<number> => {
+/** The targets of an order that bind the request's strict schema, and the others. */
+export const byBinding = (
+  { targets }: Pick<PlaceRequest, "targets">,
+  order: ReadonlyArray<number>
+): readonly [binding: ReadonlyArray<number>, others: ReadonlyArray<number>] => [
+  order.filter((index) => targets[index]!.binds),
+  order.filter((index) => !targets[index]!.binds)
+]
+
+/**
+ * The targets that can serve a request, or all that it may use, of which the first one's refusal says why none can: in order, those that bind its
+ * strict schema first.
+ */
+const ableOf = (
+  { mustBind, size, targets }: PlaceRequest,
+  reasons: Map<number, Reason>
+): ReadonlyArray<number> => {
   const without = (all: ReadonlyArray<number>, reasonOf: (target: PlacedTarget) => Reason | undefined) =>
     all.filter((index) => {
       const reason = reasonOf(targets[index]!)
       if (reason !== undefined) reasons.set(index, reason)
       return reason === undefined
     })
-  const allowed = without(
+  const ofCaller = without(
     targets.map((_, index) => index),
     ({ right }) => right === "account" || right === "login" ? undefined : right
   )
+  const allowed = mustBind
+    ? without(ofCaller, ({ binds }) => binds ? undefined : "not_binding")
+    : byBinding({ targets }, ofCaller).flat()
   const isAble = ({ canServe, isEnabled }: PlacedTarget) => isEnabled && canServe
   if (allowed.length < 2 || !allowed.some((index) => isAble(targets[index]!))) return allowed
   const able = without(

@@ -65,7 +65,8 @@ const route = {
   targets: ["gpu/m", { target: "gpu/n", weight: 2 }],
   wait: 1,
   also_on: ["context_length"],
-  spread: "weighted"
+  spread: "weighted",
+  schemas: "required"
 }
 const lists = { keys: ["new-key"], accounts: [account] }
 

@@ -436,7 +436,7 @@ describe("the routes in the admin API", () => {
   it("are shown with every field", async () => {
     await start()
     const { routes } = await ok("GET", "/admin/routes")
-    const rest = { wait: 0, also_on: [], spread: "order", sticky: "auto" }
+    const rest = { wait: 0, also_on: [], spread: "order", schemas: "preferred", sticky: "auto" }
     assert.deepStrictEqual(routes, {
       qwen3: { ...rest, targets: ["gpu", "hosted"] },
       smart: {

@@ -88,13 +88,22 @@ describe("upstreams and routes of the configuration", () => {
       ])
       assert.strictEqual(Redacted.value(second!.proxy!), "http://user:secret@proxy:3128")
       assert.deepStrictEqual(config.routes, [
-        { name: "qwen3", targets: ["gpu", "hosted"], wait: 0, also_on: [], spread: "order", sticky: undefined },
+        {
+          name: "qwen3",
+          targets: ["gpu", "hosted"],
+          wait: 0,
+          also_on: [],
+          spread: "order",
+          schemas: "preferred",
+          sticky: undefined
+        },
         {
           name: "smart",
           targets: ["hosted/large", "default/upstream-reasoner"],
           wait: 60,
           also_on: ["context_length"],
           spread: "order",
+          schemas: "preferred",
           sticky: undefined
         }
       ])

@@ -9,7 +9,8 @@ import {
   mergeFacts,
   modalities,
   type ModelFacts,
-  plainFacts
+  plainFacts,
+  schemaBindings
 } from "../../src/domain/modelFacts.ts"
 
 const facts: fc.Arbitrary<ModelFacts> = fc.record({
@@ -19,6 +20,7 @@ const facts: fc.Arbitrary<ModelFacts> = fc.record({
   output: fc.subarray([...modalities]),
   efforts: fc.subarray([...effortLevels]),
   tools: fc.boolean(),
+  schemas: fc.constantFrom(...schemaBindings),
   display_name: fc.constantFrom("A", "B"),
   description: fc.constantFrom("a", "b")
 }, { requiredKeys: [] })
@@ -62,6 +64,10 @@ describe("the facts of a route", () => {
       }
       if (route.max_output_tokens !== undefined) {
         assert.strictEqual(route.max_output_tokens, Math.min(...all.map((each) => each.max_output_tokens!)))
+      }
+      if (route.schemas !== undefined) {
+        const places = all.map(({ schemas }) => schemaBindings.indexOf(schemas!))
+        assert.strictEqual(schemaBindings.indexOf(route.schemas), Math.min(...places))
       }
       for (const modality of route.input === undefined ? [] : modalities) {
         assert.strictEqual(route.input!.includes(modality), all.some(({ input }) => input!.includes(modality)))

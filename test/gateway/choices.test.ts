@@ -172,6 +172,35 @@ describe("a reply of several choices", () => {
     assert.deepInclude(second, { text: "No call <tools> here", calls: [], end: "stop" })
   })
 
+  it("is the schema's in each choice where the server gets the schema as a tool", async () => {
+    await start({}, { models: { m: { model: "m", schemas: "none" } } })
+    const reply = (index: number, args: string) => ({
+      tool_calls: [{ index: 0, id: `call_${index}`, type: "function", function: { name: "reply", arguments: args } }]
+    })
+    server.answer(() =>
+      stream(
+        choice(0, reply(0, "{\"a\":")),
+        choice(1, reply(1, "{\"a\":2}")),
+        choice(0, { tool_calls: [{ index: 0, function: { arguments: "1}" } }] }),
+        choice(0, {}, "tool_calls"),
+        choice(1, {}, "tool_calls")
+      )
+    )
+    const schema = {
+      type: "object",
+      properties: { a: { type: "number" } },
+      required: ["a"],
+      additionalProperties: false
+    }
+    const response_format = { type: "json_schema" as const, json_schema: { name: "a", schema, strict: true } }
+    const parts = partsOf(await streamed(asking(2, { response_format })))
+    assert.deepStrictEqual(parts.map(({ calls, text }) => [text, calls]), [["{\"a\":1}", []], ["{\"a\":2}", []]])
+    assert.deepInclude(server.requests[0]!.body, {
+      n: 2,
+      tool_choice: { type: "function", function: { name: "reply" } }
+    })
+  })
+
   it("ends one choice at a stop sequence while the others go on", async () => {
     await start({}, { tools: "prompt" })
     server.answer(() =>

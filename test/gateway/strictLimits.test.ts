@@ -37,6 +37,7 @@ const configOf = (limits: ReadonlyArray<RawConfig>): RawConfig => ({
     claude: { driver: "messages", base_url: server.baseUrl.replace(/\/v1$/, ""), models: { sonnet: "sonnet" } },
     blind: { driver: "openai", base_url: server.baseUrl, models: { blind: "blind" }, fields: "drop" }
   },
+  routes: { kept: { targets: ["blind/blind"], schemas: "required" } },
   prices: {
     "*": { output: 1_000_000 },
     "cheap": { output: 1_000 },
@@ -293,6 +294,16 @@ describe("the fallback of a limit", () => {
     const answer = await chat({ modalities: ["text", "audio"], audio: { voice: "alloy", format: "wav" } })
     assert.deepStrictEqual(await faultOf(answer), [429, null, "rate_limit_exceeded"])
     assert.isNull(answer.headers.get("x-gateway-fallback"))
+    server.answer(() => reply(1))
+    assert.strictEqual((await chat()).headers.get("x-gateway-fallback"), "day cost")
+  })
+
+  it("leaves a strict schema that its route does not bind to the limit's refusal", async () => {
+    await start([{ ...fallbacks, fallback: "kept" }])
+    await useUp()
+    const json_schema = { name: "any", schema: { type: "object" }, strict: true }
+    const answer = await chat({ response_format: { type: "json_schema", json_schema } })
+    assert.deepStrictEqual(await faultOf(answer), [429, null, "rate_limit_exceeded"])
     server.answer(() => reply(1))
     assert.strictEqual((await chat()).headers.get("x-gateway-fallback"), "day cost")
   })

@@ -56,6 +56,7 @@ const targetOf = (upstream: string, window?: number): PlacedTarget => ({
   right: "account",
   isEnabled: true,
   canServe: true,
+  binds: true,
   window
 })
 
@@ -69,6 +70,7 @@ const nextOf = ({ alsoOn, hasAccount, isPinned, out, targets, tries, windows }: 
     turn: undefined,
     size: undefined,
     alsoOn,
+    mustBind: false,
     isPinned,
     accounts: upstreams.flatMap((name) => [account(name, "a"), ...hasAccount ? [account(name, "b")] : []])
   }
@@ -242,6 +244,7 @@ const choice: PlaceRequest = {
   size: undefined,
   accounts: [account("one", "a"), account("one", "b"), account("two", "c"), account("two", "off", true)],
   alsoOn: [],
+  mustBind: false,
   isPinned: false
 }
 
@@ -297,6 +300,18 @@ describe("the attempts of a request", () => {
       after(failing("account", { health: "refused_login" })),
       stepTo([0], { counts: "retries" })
     )
+  })
+
+  it("begin with the targets that bind the request's schema, and go to the others after them", () => {
+    const loose = { ...targetOf("loose"), binds: false }
+    const accounts = ["loose", "two", "three"].map((name) => account(name, name))
+    const mixed = { ...choice, targets: [loose, targetOf("two"), targetOf("three")], accounts }
+    const { steps } = follow(mixed, [1, "two", failing("target")], [2, "three", failing("target")])
+    assert.deepStrictEqual(steps.map(({ order }) => order), [[1, 2, 0], [2, 0], [0]])
+    const bound = follow({ ...mixed, mustBind: true }, [1, "two", failing("target")], [2, "three", failing("end")])
+    assert.deepStrictEqual(bound.steps.map(({ order }) => order), [[1, 2], [2], []])
+    const none = place({ ...choice, targets: [loose], mustBind: true }, nothingTried, undefined)
+    assert.deepStrictEqual([none.order, none.excluded], [[], [{ target: 0, reason: "not_binding" }]])
   })
 
   it("begin with the target whose turn it is", () => {

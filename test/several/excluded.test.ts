@@ -20,6 +20,7 @@ const entries: Readonly<Record<string, RawConfig>> = {
   limited: {},
   small: { context_window: 500 },
   blind: { input: ["text"] },
+  loose: { schemas: "advisory" },
   staged: {},
   login: { driver: "messages", credential: "caller" }
 }
@@ -30,19 +31,24 @@ let gateway: RunningGateway
 
 beforeAll(async () => {
   farm = await startFarm()
-  const upstream = (name: string, { context_window, input, ...rest }: RawConfig) => {
-    const facts = Object.entries({ context_window, input }).filter(([, value]) => value !== undefined)
+  const upstream = (name: string, { context_window, input, schemas, ...rest }: RawConfig) => {
+    const facts = Object.entries({ context_window, input, schemas }).filter(([, value]) => value !== undefined)
     return { ...farm.upstream(name, rest), models: { m: { model: "m", ...Object.fromEntries(facts) } } }
   }
   gateway = await startGateway({
-    upstream: upstream("default", { context_window: 100_000 }),
+    upstream: upstream("default", { context_window: 100_000, schemas: "binding" }),
     upstreams: Object.fromEntries(names.map((name) => [name, upstream(name, entries[name]!)])),
     accounts: ["default", ...names].filter((name) => name !== "limited" && name !== "login").map((name) => ({
       upstream: name,
       token: `key-of-${name}`,
       disabled: name === "bare"
     })),
-    routes: Object.fromEntries(names.map((name) => [`by-${name}`, [`${name}/m`, "default/m"]])),
+    routes: Object.fromEntries(
+      names.map((name) => [`by-${name}`, {
+        targets: [`${name}/m`, "default/m"],
+        ...(name === "loose" ? { schemas: "required" } : {})
+      }])
+    ),
     auth: { direct_tokens: true },
     runtime: { sticky: false }
   })
@@ -137,6 +143,12 @@ describe("a record says of a target that was left out", () => {
     const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }
     const content = [{ type: "text", text: "What is it?" }, picture]
     assert.strictEqual(await reasonFor("blind", { body: { messages: [{ role: "user", content }] } }), "cannot_serve")
+  })
+
+  it("that it does not bind a strict schema, which the route requires", async () => {
+    const json_schema = { name: "any", schema: { type: "object" }, strict: true }
+    const body = { response_format: { type: "json_schema", json_schema } }
+    assert.strictEqual(await reasonFor("loose", { body }), "not_binding")
   })
 
   it("that it fails in a rehearsal", async () => {

@@ -5,7 +5,7 @@ import * as HttpApiEndpoint from "effect/http-api/HttpApiEndpoint"
 import * as HttpApiGroup from "effect/http-api/HttpApiGroup"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
-import { effortLevels, factSources, modalities } from "../../domain/modelFacts.ts"
+import { effortLevels, factSources, modalities, schemaBindings } from "../../domain/modelFacts.ts"
 import { documented, reading } from "../../http/documented.ts"
 import { aboutSort, pageFields, pageQuery, sortQuery } from "../contract.ts"
 import { AdminMiddleware } from "../middleware.ts"
@@ -22,6 +22,7 @@ const Facts = Schema.Struct({
   output: fact(Schema.Array(Schema.Literals(modalities))),
   efforts: fact(Schema.Array(Schema.Literals(effortLevels))),
   tools: fact(Schema.Boolean),
+  schemas: fact(Schema.Literals(schemaBindings)),
   prompt_cache_min_tokens: fact(Schema.Int)
 }).annotate({ identifier: "ModelFacts" })
 

@@ -49,6 +49,7 @@ export const chatFacts: ContractFacts = {
     schema: "response_format",
     paths: new Map()
   },
+  bindsEverySchema: false,
   limits: chatLimits,
   repairs: repairsOf(chatLimits),
   shows: "all",

@@ -49,6 +49,7 @@ export const generateFacts: ContractFacts = {
       ["top_logprobs", "generationConfig.logprobs"]
     ])
   },
+  bindsEverySchema: true,
   limits: generateLimits,
   repairs: repairsOf(generateLimits),
   shows: {

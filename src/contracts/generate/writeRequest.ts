@@ -81,6 +81,12 @@ const samplingFields = (sampling: Sampling): Record<string, Json> => {
 const stopFields = (stop: ReadonlyArray<string>): JsonFields =>
   stop.length === 0 ? {} : { stopSequences: stop.slice(0, generateLimits.stopSequences) }
 
+/** The caller's own settings without a schema, for a reply that is asked for in another way. */
+const withoutSchema = (config: JsonFields): JsonFields => {
+  const { responseJsonSchema, responseMimeType: _, responseSchema, response_mime_type: __, ...rest } = config
+  return responseJsonSchema === undefined && responseSchema === undefined ? config : rest
+}
+
 /** The caller's vendor fields win: the canonical forms of what they say are left out. */
 const generationConfig = (
   conversation: Conversation,
@@ -89,7 +95,8 @@ const generationConfig = (
 ): JsonFields => {
   const { output, sampling, stop, thinking } = conversation
   const ownConfig = own?.["generationConfig"]
-  const said = isFields(ownConfig) ? ownConfig : {}
+  const callers = isFields(ownConfig) ? ownConfig : {}
+  const said = output === undefined ? withoutSchema(callers) : callers
   const wanted = own === undefined ? thinkingConfig(thinking, model) : thinkingConfig(undefined, model)
   return {
     ...samplingFields(sampling),
@@ -133,6 +140,8 @@ export function* generateRequest(
     ...(systemInstruction === undefined
       ? {}
       : { systemInstruction: { ...(isFields(sentInstruction) ? sentInstruction : {}), ...systemInstruction } }),
-    ...(Object.keys(config).length === 0 ? {} : { generationConfig: config })
+    ...(Object.keys(config).length === 0 && fields?.["generationConfig"] === undefined
+      ? {}
+      : { generationConfig: config })
   }
 }

@@ -28,8 +28,8 @@ export const AnthropicModelPage = Schema.Struct({
 /** The time of every entry, since models have no date. */
 export const createdAt = new Date(modelsCreated * 1000).toISOString().replace(".000Z", "Z")
 
-const capabilitiesOf = ({ efforts, input }: ModelFacts): typeof Capabilities.Type | null => {
-  if (efforts === undefined && input === undefined) return null
+const capabilitiesOf = ({ efforts, input, schemas }: ModelFacts): typeof Capabilities.Type | null => {
+  if (efforts === undefined && input === undefined && schemas === undefined) return null
   const reasons = efforts !== undefined && efforts.length > 0
   const has = (level: Effort) => ({ supported: efforts?.includes(level) === true })
   return {
@@ -47,7 +47,8 @@ const capabilitiesOf = ({ efforts, input }: ModelFacts): typeof Capabilities.Typ
     ...(input === undefined ? {} : {
       image_input: { supported: input.includes("image") },
       pdf_input: { supported: input.includes("pdf") }
-    })
+    }),
+    ...(schemas === undefined ? {} : { structured_outputs: { supported: schemas === "binding" } })
   }
 }
 

@@ -66,6 +66,7 @@ export const messagesFacts: ContractFacts = {
     schema: "output_config.format",
     paths: new Map()
   },
+  bindsEverySchema: true,
   limits: messagesLimits,
   repairs,
   shows: { chunk: { service_tier: true }, message: shownInMessage },

@@ -19,6 +19,7 @@ export const Capabilities = Schema.Struct({
   ),
   image_input: Schema.optionalKey(Supported),
   pdf_input: Schema.optionalKey(Supported),
+  structured_outputs: Schema.optionalKey(Supported),
   thinking: Schema.optionalKey(Supported)
 })
 

@@ -41,6 +41,13 @@ const sent = (fields: JsonFields, sends: ((name: string) => boolean) | undefined
     ? fields
     : Object.fromEntries(Object.entries(fields).filter(([name]) => sends(name)))
 
+/** The caller's own fields without a schema, for a reply that is asked for in another way. */
+const withoutSchema = ({ output_config, output_format: _, ...fields }: JsonFields): JsonFields => {
+  if (!isFields(output_config)) return output_config === undefined ? fields : { ...fields, output_config }
+  const { format: __, ...rest } = output_config
+  return Object.keys(rest).length === 0 ? fields : { ...fields, output_config: rest }
+}
+
 const emptySchema = { type: "object", properties: {} }
 
 const toolBlock = ({ description, name, vendorFields, parameters, strict }: ToolDeclaration): Block | undefined =>
@@ -165,7 +172,8 @@ function* say(
 ): Cooperative<Said> {
   const conversation = withAcceptedTools(yield* validHistory(given, messagesLimits), messagesLimits)
   const { vendorFields, output, parallelToolCalls, sampling, toolChoice: choice } = conversation
-  const said = sent(sentFields(vendorFields) ?? {}, options.sends)
+  const callers = sent(sentFields(vendorFields) ?? {}, options.sends)
+  const said = output === undefined ? withoutSchema(callers) : callers
   const own = unsignedLoop(conversation) === -1
     ? said
     : Object.fromEntries(Object.entries(said).filter(([name]) => name !== "thinking"))

@@ -73,6 +73,7 @@ export const responsesFacts: ContractFacts = {
     schema: "text.format",
     paths: new Map([["verbosity", "text.verbosity"], ["logprobs", "include"]])
   },
+  bindsEverySchema: false,
   limits: responsesLimits,
   repairs: (conversation, isWhole) => isWhole ? itemRepairs(conversation, responsesLimits) : repairs(conversation),
   shows: { chunk: { service_tier: true }, choice: shownLogprobs, message: shownInMessage },

@@ -1,4 +1,4 @@
-/** Schemas of arguments in the form that contracts accept. */
+/** Schemas of arguments and of replies in the form that contracts accept. */
 import type { JsonSchema } from "../../domain/Conversation.ts"
 import type { Json } from "../../domain/json.ts"
 import { isFields } from "../../domain/replyExtras.ts"
@@ -45,3 +45,41 @@ const withItems = (schema: JsonSchema, depth = 0): JsonSchema => {
   const lacksItems = schema["type"] === "array" && schema["items"] === undefined && schema["prefixItems"] === undefined
   return lacksItems ? { ...changed, items: {} } : kept(schema, changed)
 }
+
+/** What a strict schema may say. */
+const strictWords: ReadonlySet<string> = new Set(
+  ("type properties required additionalProperties items anyOf $ref $defs definitions enum const title description format pattern minimum maximum " +
+    "exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems").split(" ")
+)
+
+const isStrictPart = (schema: Json, depth: number): boolean => {
+  if (!isFields(schema) || depth === deepest || !Object.keys(schema).every((name) => strictWords.has(name))) {
+    return false
+  }
+  const {
+    $defs = {},
+    additionalProperties,
+    anyOf = [],
+    definitions = {},
+    items,
+    properties = {},
+    required = [],
+    type
+  } = schema
+  const isPart = (part: Json) => isStrictPart(part, depth + 1)
+  const arePart = (parts: Json) => isFields(parts) && Object.values(parts).every(isPart)
+  const isObject = type === "object" || (Array.isArray(type) && type.includes("object")) ||
+    schema["properties"] !== undefined
+  const named = new Set(Array.isArray(required) ? required : [])
+  return (!isObject ||
+    (additionalProperties === false &&
+      Object.keys(isFields(properties) ? properties : {}).every((name) => named.has(name)))) &&
+    arePart(properties) && arePart($defs) && arePart(definitions) &&
+    (items === undefined || isPart(items)) && Array.isArray(anyOf) && anyOf.every(isPart)
+}
+
+/**
+ * Whether a schema may be sent with `strict`: it is an object, and each of its objects requires all of its properties and has no others. One step for each
+ * part of it.
+ */
+export const isStrictSchema = (schema: JsonSchema): boolean => schema["type"] === "object" && isStrictPart(schema, 0)

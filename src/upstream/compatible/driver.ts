@@ -12,7 +12,7 @@ import { onPath } from "../../domain/serverAddress.ts"
 import type { Exchanges } from "../Exchange.ts"
 import { serveChat } from "../openai/driver.ts"
 import { serveResponses } from "../responses/driver.ts"
-import { listedModels } from "../server/modelList.ts"
+import { listedModels, type TestedSchemas } from "../server/modelList.ts"
 import { makeServerClient } from "../server/ServerClient.ts"
 import { embedBy, namesOf, serverDriver } from "../server/serverDriver.ts"
 import { type ServerOptions, settingsOf } from "../server/ServerOptions.ts"
@@ -25,6 +25,12 @@ import { askFurther } from "./furtherFacts.ts"
 const spoken = {
   openai: { serve: serveChat, contract: chat },
   responses: { serve: serveResponses, contract: responses }
+}
+
+/** What tested servers do with schemas in each contract. */
+const testedSchemas: Readonly<Record<Serving, TestedSchemas>> = {
+  openai: new Map([["vllm", "binding"], ["llamacpp", "binding"], ["library", "binding"]]),
+  responses: new Map([["vllm", "binding"], ["llamacpp", "advisory"], ["library", "binding"]])
 }
 
 /** Makes the driver of a server. `usual`: the contract of completions unless the settings name another one. */
@@ -43,7 +49,14 @@ const makeDriver = (exchanges: Exchanges["Service"], options: ServerOptions, usu
   const client = clientOf(choice.usual)
   // What servers tell in their own APIs is beside the compatible one.
   const rootClient = clientOf("openai", onPath(settings.baseUrl, (path) => path.replace(/\/v1$/, "")))
-  const list = { path: "/models", query: "", read: listedModels, ask: askFurther(rootClient, settings.upstream) }
+  // A request of a server with both contracts may use the one that binds less.
+  const tested = testedSchemas[choice.only ?? "responses"]
+  const list = {
+    path: "/models",
+    query: "",
+    read: (body: unknown) => listedModels(body, tested),
+    ask: askFurther(rootClient, settings.upstream)
+  }
 
   const embed = (request: EmbeddingsRequest) => {
     const { dimensions, fields = {}, inputs } = request

@@ -13,7 +13,7 @@ import type { Cooperative } from "../../domain/stream/cooperative.ts"
 import type { UpstreamModel } from "../../domain/UpstreamModel.ts"
 import { headersFor } from "../../domain/VendorFields.ts"
 import type { Exchanges } from "../Exchange.ts"
-import { listedModels, mostListed } from "../server/modelList.ts"
+import { listedModels, mostListed, type TestedSchemas } from "../server/modelList.ts"
 import { type CompletionCall, makeServerClient } from "../server/ServerClient.ts"
 import { countBy, serverDriver } from "../server/serverDriver.ts"
 import { type ServerOptions, settingsOf } from "../server/ServerOptions.ts"
@@ -31,6 +31,9 @@ const credential = (token: string): { readonly [name: string]: string } =>
 
 /** Tokens from which a prompt is marked: the least prefix that most of the vendor's models keep. */
 const leastMarked = 1_024
+
+/** What tested servers do with schemas in this contract. */
+const testedSchemas: TestedSchemas = new Map([["vllm", "binding"], ["llamacpp", "advisory"], ["library", "advisory"]])
 
 /** Makes the driver `messages`: a server with the messages API. */
 export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: ServerOptions): Driver => {
@@ -85,7 +88,7 @@ export const makeMessagesDriver = (exchanges: Exchanges["Service"], options: Ser
   return serverDriver(client, settings, {
     path: "/v1/models",
     query: `?limit=${mostListed}`,
-    read: listedModels,
+    read: (body) => listedModels(body, testedSchemas),
     ask: undefined
   }, {
     name: messages.id,

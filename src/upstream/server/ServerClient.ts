@@ -16,7 +16,6 @@ import { wellFormed } from "../../domain/json.ts"
 import { keysOfToken, loginOfToken } from "../../domain/ownLogin.ts"
 import { serverAddress } from "../../domain/serverAddress.ts"
 import type { Cooperative } from "../../domain/stream/cooperative.ts"
-import { once, transduce } from "../../domain/stream/transduce.ts"
 import { monotonicMillis } from "../../domain/time.ts"
 import type { FailurePhase, UpstreamFailure } from "../../domain/UpstreamFailure.ts"
 import { upstreamNamed } from "../../domain/upstreamNames.ts"
@@ -30,7 +29,7 @@ import type {
   EmbeddingsRequest,
   RoundRecorder
 } from "../Upstream.ts"
-import { type AcceptedConversation, CallersReply } from "./acceptedConversation.ts"
+import { callersReply } from "./acceptedConversation.ts"
 import { type Known, Refusals } from "./Refusals.ts"
 import { makeRelay } from "./relay.ts"
 import { isKey, makeServerAnswers, type RequestedModel, secretsOfKey } from "./serverAnswers.ts"
@@ -109,13 +108,6 @@ interface Refused {
   readonly failure: UpstreamFailure
   readonly known: ReadonlyArray<Known>
 }
-
-/** The events of a reply for its caller. */
-const callersReply = (
-  events: CompletionReply["events"],
-  accepted: AcceptedConversation,
-  { onChanged }: CompletionRequest
-): CompletionReply["events"] => events.pipe(transduce(once(new CallersReply(accepted, (path) => onChanged?.([path])))))
 
 /** Closing the connection stops the server, so leaving takes no time. */
 const leavesAtOnce = () => true
@@ -348,7 +340,7 @@ export const makeServerClient = (
         })
         const answered = accepted.replyTool === undefined && accepted.names.size === 0
           ? noted
-          : Effect.map(noted, (reply) => ({ ...reply, events: callersReply(reply.events, accepted, request) }))
+          : Effect.map(noted, (reply) => callersReply(reply, accepted, request))
         return Effect.catch(answered, (failure) => {
           const { refused, status } = failure
           if (refused === undefined || before.length === mostRepeats || (status !== 400 && status !== 422)) {

@@ -16,9 +16,17 @@ import {
   type Turn
 } from "../../domain/Conversation.ts"
 import type { RefusedPart } from "../../domain/refusedParts.ts"
+import { once, transduce } from "../../domain/stream/transduce.ts"
 import type { Machine } from "../../domain/stream/transducer.ts"
-import { type UpstreamCall, type UpstreamEvent, UpstreamReasoning, UpstreamText } from "../../domain/UpstreamEvent.ts"
+import {
+  type UpstreamCall,
+  UpstreamChoice,
+  type UpstreamEvent,
+  UpstreamReasoning,
+  UpstreamText
+} from "../../domain/UpstreamEvent.ts"
 import { reminder } from "../../sieve/declaration.ts"
+import type { CompletionReply, CompletionRequest } from "../Upstream.ts"
 
 /** What a model takes. */
 export interface AcceptedConversation {
@@ -201,8 +209,8 @@ export const acceptedConversation = (
 /** Characters that wait for the name of a call. */
 const mostWaiting = 65_536
 
-/** Makes of a server's events those of the reply to the caller. */
-export class CallersReply implements Machine<UpstreamEvent, UpstreamEvent> {
+/** Makes of a server's events those of the reply to the caller, of one choice. */
+class CallersChoice implements Machine<UpstreamEvent, UpstreamEvent> {
   readonly #accepted: AcceptedConversation
   readonly #onLeftOut: (path: string) => void
   /** What the call of an index is: the reply, a second reply, or a call. */
@@ -273,3 +281,40 @@ export class CallersReply implements Machine<UpstreamEvent, UpstreamEvent> {
     else if (isFirst && argumentsDelta !== "") out.push(UpstreamText(argumentsDelta))
   }
 }
+
+/** The same for all choices of a reply. Bounded by the choices that the server was asked for. */
+class CallersReply implements Machine<UpstreamEvent, UpstreamEvent> {
+  readonly #make: () => CallersChoice
+  readonly #choices: Map<number, CallersChoice>
+  #current: CallersChoice
+
+  constructor(accepted: AcceptedConversation, onLeftOut: (path: string) => void) {
+    this.#make = () => new CallersChoice(accepted, onLeftOut)
+    this.#current = this.#make()
+    this.#choices = new Map([[0, this.#current]])
+  }
+
+  push(event: UpstreamEvent, out: Array<UpstreamEvent>): void {
+    if (event._tag !== "UpstreamChoice") return this.#current.push(event, out)
+    this.#current = this.#choices.get(event.index) ?? this.#make()
+    this.#choices.set(event.index, this.#current)
+    out.push(event)
+  }
+
+  end(out: Array<UpstreamEvent>): void {
+    for (const [index, choice] of this.#choices) {
+      if (this.#choices.size > 1) out.push(UpstreamChoice(index))
+      choice.end(out)
+    }
+  }
+}
+
+/** A server's reply as its caller gets it. */
+export const callersReply = (
+  reply: CompletionReply,
+  accepted: AcceptedConversation,
+  { onChanged }: Pick<CompletionRequest, "onChanged">
+): CompletionReply => ({
+  ...reply,
+  events: reply.events.pipe(transduce(once(new CallersReply(accepted, (path) => onChanged?.([path])))))
+})

@@ -13,7 +13,8 @@ import {
   longestName,
   modalities,
   type Modality,
-  type ModelFacts
+  type ModelFacts,
+  type SchemaBinding
 } from "../../domain/modelFacts.ts"
 import type { ServersModel } from "../../domain/routes.ts"
 
@@ -135,6 +136,7 @@ const anthropic: Kind = {
   isOf: ({ max_input_tokens, type }) => max_input_tokens !== undefined || type === "model",
   facts: ({ capabilities, display_name, max_input_tokens, max_tokens }) => {
     const able = fieldsOf(capabilities)
+    const binds = supported(able["structured_outputs"])
     const [image, pdf] = [supported(able["image_input"]), supported(able["pdf_input"])]
     return {
       context_window: asTokens(max_input_tokens),
@@ -143,6 +145,7 @@ const anthropic: Kind = {
         ? undefined
         : ["text", ...image ? ["image"] as const : [], ...pdf ? ["pdf"] as const : []],
       efforts: anthropicEfforts(able),
+      schemas: binds === undefined ? undefined : binds ? "binding" : "none",
       display_name: asWords(display_name, longestName)
     }
   }
@@ -164,12 +167,19 @@ export const entriesOf = (body: unknown): ReadonlyArray<unknown> | undefined => 
   return Array.isArray(list) ? list : undefined
 }
 
+/** What servers do with schemas in one contract, as tests of them have shown, by the owner that their lists name. */
+export type TestedSchemas = ReadonlyMap<unknown, SchemaBinding>
+
 /** The models of a list of the OpenAI or the Anthropic form. */
-export const listedModels = (body: unknown): ReadonlyArray<ServersModel> | undefined =>
+export const listedModels = (
+  body: unknown,
+  tested: TestedSchemas = new Map()
+): ReadonlyArray<ServersModel> | undefined =>
   entriesOf(body)?.flatMap((entry) => {
     if (!isRecord(entry)) return []
+    const { id, owned_by: owner } = entry
     const facts = kinds.find(({ isOf }) => isOf(entry))?.facts(entry)
-    return entryOf(entry["id"], facts && knownFacts(facts), windowSetters.has(entry["owned_by"]))
+    return entryOf(id, knownFacts({ ...facts, schemas: facts?.schemas ?? tested.get(owner) }), windowSetters.has(owner))
   }).slice(0, mostListed)
 
 /** The models of a list of Google's form, whose names have no collection. */

@@ -168,6 +168,9 @@ const routeFields: Readonly<Record<string, string>> = {
   "spread.even": "Most free slots",
   "spread.weighted": "Each by its weight",
   wait: "Wait for the first target (s)",
+  schemas: "Strict schemas",
+  "schemas.preferred": "First to targets that bind them",
+  "schemas.required": "Only to targets that bind them",
   sticky: "Conversations",
   "sticky.false": "Any account",
   "sticky.auto": "Prefer the last account at servers",
@@ -722,7 +725,13 @@ export const en = {
         input: "Reads",
         output: "Writes",
         efforts: "Efforts",
-        tools: "Tools"
+        tools: "Tools",
+        schemas: "Strict schemas"
+      },
+      bindings: {
+        binding: "bound",
+        advisory: "advice",
+        none: "not read"
       },
       sources: {
         entry: "of the configuration",
@@ -775,6 +784,7 @@ export const en = {
     removed: (target: string) => `${target} was removed.`,
     spreadOf: (name: string) => `Selection: ${name}`,
     stickyOf: (name: string) => `Conversations: ${name}`,
+    schemasOf: (name: string) => `Strict schemas: ${name}`,
     waits: (seconds: string) => `Waits ${seconds} s for the first target`,
     alsoOnOf: (names: string) => `Also fails over on: ${names}`,
     taken: "Next request",

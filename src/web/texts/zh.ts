@@ -343,6 +343,9 @@ const routeFields: Readonly<Record<string, string>> = {
   "spread.even": "空闲槽位最多的",
   "spread.weighted": "按各自的权重",
   wait: "等待首个目标（秒）",
+  schemas: "严格的 schema",
+  "schemas.preferred": "优先发往保证遵守的目标",
+  "schemas.required": "只发往保证遵守的目标",
   sticky: "对话",
   "sticky.false": "任意账号",
   "sticky.auto": "在服务器上优先上次的账号",
@@ -406,6 +409,7 @@ const keyWindows: Readonly<Record<string, string>> = {
 const exclusions: Readonly<Record<string, string>> = {
   not_allowed: "调用方的令牌属于其他上游",
   login_required: "需要登录",
+  not_binding: "不保证遵守 schema",
   cannot_serve: "无法处理该请求",
   too_long: "上下文窗口太小",
   disabled: "已停用",
@@ -1345,7 +1349,13 @@ export const zh: AllTexts = {
         input: "输入",
         output: "输出",
         efforts: "推理强度",
-        tools: "工具"
+        tools: "工具",
+        schemas: "严格的 schema"
+      },
+      bindings: {
+        binding: "保证遵守",
+        advisory: "仅供参考",
+        none: "不读取"
       },
       sources: {
         entry: "来自配置",
@@ -1396,6 +1406,7 @@ export const zh: AllTexts = {
     removed: (target) => `${target} 已移除。`,
     spreadOf: (name) => `选择：${name}`,
     stickyOf: (name) => `对话：${name}`,
+    schemasOf: (name) => `严格的 schema：${name}`,
     waits: (seconds) => `首个目标已满时等待 ${seconds} 秒`,
     alsoOnOf: (names) => `以下情况转到下一个：${names}`,
     taken: "下一个请求",

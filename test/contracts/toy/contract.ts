@@ -70,6 +70,7 @@ const facts: ContractFacts = {
   caching: usualCaching,
   finishNames,
   failureName: undefined,
+  bindsEverySchema: false,
   words: {
     turns: "t",
     outputLimit: "n",

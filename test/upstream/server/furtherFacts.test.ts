@@ -70,6 +70,8 @@ const driverOf = (baseUrl: string) =>
   )
 
 const plain = { input: ["text"], efforts: [], tools: true }
+/** What is known of llama.cpp and Ollama without a question. */
+const tested = { schemas: "binding" }
 
 /** The recorded models of Ollama, in the order of its list; one of them is loaded. */
 const ollamaModels = (wide: object, writer: object | undefined): ReadonlyArray<unknown> => {
@@ -83,7 +85,7 @@ const ollamaModels = (wide: object, writer: object | undefined): ReadonlyArray<u
   return data.map(({ id }) => {
     const [name = ""] = id.split(":")
     const own = name in facts ? facts[name] : plain
-    return { id, setsWindow: true, ...(own === undefined ? {} : { facts: own }) }
+    return { id, setsWindow: true, facts: { ...own, ...tested } }
   })
 }
 
@@ -101,9 +103,9 @@ const expected: { readonly [server: string]: ReadonlyArray<unknown> } = {
     },
     { id: "unknown-there", setsWindow: true }
   ],
-  "llama.cpp": [{ id: "thinker", setsWindow: true, facts: { context_window: 8192, input: ["text"] } }],
+  "llama.cpp": [{ id: "thinker", setsWindow: true, facts: { context_window: 8192, input: ["text"], ...tested } }],
   "llama.cpp with a model that sees": [
-    { id: "thinker", setsWindow: true, facts: { context_window: 8192, input: ["text", "image"] } }
+    { id: "thinker", setsWindow: true, facts: { context_window: 8192, input: ["text", "image"], ...tested } }
   ],
   Ollama: ollamaModels({ context_window: 2048, input: ["text"], efforts: [], tools: false }, plain),
   "Ollama with models that see": ollamaModels(
@@ -132,7 +134,10 @@ describe("what a server says beside its list", () => {
         const logger = Logger.make<unknown, void>(({ message }) => void lines.push(String(message)))
         for (const _ of [1, 2]) {
           const found = yield* Effect.provide(driver.capabilities.listModels!("key"), Logger.layer([logger]))
-          assert.isTrue(found.every((model) => typeof model !== "string" && model.facts === undefined))
+          const facts = server === "LM Studio" ? undefined : tested
+          for (const model of found) {
+            assert.deepStrictEqual(typeof model === "string" ? model : model.facts as unknown, facts)
+          }
         }
         assert.lengthOf(lines, 1)
         assert.match(lines[0]!, /^upstream default says nothing about its models beside their names: /)

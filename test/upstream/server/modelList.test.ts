@@ -60,6 +60,7 @@ const expected: { readonly [server: string]: ReadonlyArray<unknown> } = {
         max_output_tokens: 128_000,
         input: ["text", "image", "pdf"],
         efforts: ["low", "medium", "high", "max"],
+        schemas: "binding",
         display_name: "Claude Opus 9"
       }
     },
@@ -113,6 +114,20 @@ describe("a list of models", () => {
       },
       { id: "gemma-9", facts: { context_window: 8192, max_output_tokens: 2048, efforts: [] } },
       "tunedModels/mine"
+    ])
+  })
+
+  it("has what tests of its server have shown of schemas, unless the list says it", () => {
+    const data = [{ id: "a", owned_by: "vllm" }, { id: "b", owned_by: "other" }, {
+      id: "c",
+      type: "model",
+      owned_by: "vllm",
+      capabilities: { structured_outputs: { supported: false } }
+    }]
+    assert.deepStrictEqual(listedModels({ data }, new Map([["vllm", "advisory"]])), [
+      { id: "a", facts: { schemas: "advisory" }, setsWindow: true },
+      "b",
+      { id: "c", facts: { schemas: "none" }, setsWindow: true }
     ])
   })
 

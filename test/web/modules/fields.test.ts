@@ -267,7 +267,14 @@ describe("the console's form of an upstream", () => {
 describe("the console's form of a route", () => {
   it("writes the fields that differ from their defaults", () => {
     const fields = entryFields().routes
-    const route: Route = { targets: ["a", "b", "c/m"], wait: 0, also_on: [], spread: "order", sticky: false }
+    const route: Route = {
+      targets: ["a", "b", "c/m"],
+      wait: 0,
+      also_on: [],
+      spread: "order",
+      schemas: "preferred",
+      sticky: false
+    }
     assert.deepStrictEqual(compact(fields, route), route.targets)
     assert.deepStrictEqual(compact(fields, { ...route, wait: 2, sticky: "target" }), {
       targets: route.targets,

@@ -31,7 +31,14 @@ const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamIte
   ...change
 })
 
-const route: Route = { targets: ["a", "b", "c/m"], wait: 0, also_on: [], spread: "order", sticky: false }
+const route: Route = {
+  targets: ["a", "b", "c/m"],
+  wait: 0,
+  also_on: [],
+  spread: "order",
+  schemas: "preferred",
+  sticky: false
+}
 const full = { in_use: 4 }
 const cooled = { state: "cooled" } as const
 const over = { ...cooled, cooled_until: "2026-01-01T00:00:00Z" }

@@ -20,7 +20,7 @@ const modelsAtom = readOf("admin-models", "list", {
 })
 
 /** The columns besides the model, which has its name and description with it. */
-const columns = ["context_window", "max_output_tokens", "input", "output", "efforts", "tools"] as const
+const columns = ["context_window", "max_output_tokens", "input", "output", "efforts", "tools", "schemas"] as const
 
 const isCount = (name: (typeof columns)[number]): boolean => name === "context_window" || name === "max_output_tokens"
 
@@ -34,6 +34,8 @@ const FactCell = ({ fact, isNumber }: { readonly fact: Fact | undefined; readonl
     ? value ? t.yes : t.no
     : typeof value === "number"
     ? number(value)
+    : value === "binding" || value === "advisory" || value === "none"
+    ? t.bindings[value]
     : value
   return (
     <td class={isNumber ? "number" : "text"} title={t.sources[source]}>

@@ -56,6 +56,7 @@ const RouteRow = ({ children, name, route, upstreams }: {
     ...(route.spread !== "order" ? [t.spreadOf(nameIn("spread", route.spread))] : []),
     ...(route.wait > 0 ? [t.waits(number(route.wait))] : []),
     ...(route.sticky === plainRoute.sticky ? [] : [t.stickyOf(nameIn("sticky", route.sticky))]),
+    ...(route.schemas === plainRoute.schemas ? [] : [t.schemasOf(nameIn("schemas", route.schemas))]),
     ...(route.also_on.length === 0
       ? []
       : [t.alsoOnOf(route.also_on.map((each) => nameIn("also_on", each)).join(", "))])

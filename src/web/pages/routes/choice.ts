@@ -57,7 +57,14 @@ export const partsOf = (target: string, route: string): { readonly upstream: str
 }
 
 /** A route without targets, with the defaults. */
-export const plainRoute: Route = { targets: [], wait: 0, also_on: [], spread: "order", sticky: "auto" }
+export const plainRoute: Route = {
+  targets: [],
+  wait: 0,
+  also_on: [],
+  spread: "order",
+  schemas: "preferred",
+  sticky: "auto"
+}
 
 const hindranceOf = (
   upstream: UpstreamItem | undefined,
