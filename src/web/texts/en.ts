@@ -726,7 +726,7 @@ export const en = {
         output: "Writes",
         efforts: "Efforts",
         tools: "Tools",
-        schemas: "Strict schemas"
+        schemas: "Schemas"
       },
       bindings: {
         binding: "bound",

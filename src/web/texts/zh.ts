@@ -1350,7 +1350,7 @@ export const zh: AllTexts = {
         output: "输出",
         efforts: "推理强度",
         tools: "工具",
-        schemas: "严格的 schema"
+        schemas: "schema"
       },
       bindings: {
         binding: "保证遵守",
