@@ -10,7 +10,7 @@ import { checkHealth } from "./server/cli/health.ts"
 // and later for one request each: pretenured ones would retain each request's memory until the next full collection.
 setFlagsFromString("--no-allocation-site-pretenuring")
 
-// The graphs of compiled functions are freed at once. V8's threads would free them when nothing more is to be compiled: 90 MB pile up in
+// The graphs of compiled functions are freed immediately. V8's threads would free them when nothing more is to be compiled: 90 MB pile up in
 // the first seconds of load, and the allocator never gives them back.
 setFlagsFromString("--no-maglev-destroy-on-background")
 

@@ -34,7 +34,10 @@ describe("the start script", () => {
     for (const [name, value] of Object.entries(nodeVariables)) {
       assert.include(script, `${name}=\${${name}:-${value}}\nexport ${name}\n`)
       for (const file of ["Dockerfile", "model-gateway.service"]) {
-        assert.include(readFileSync(path.join(root, "packaging", file), "utf8"), `${name}=${value}\n`)
+        assert.include(
+          readFileSync(path.join(import.meta.dirname, "../../packaging", file), "utf8"),
+          `${name}=${value}\n`
+        )
       }
     }
   })
