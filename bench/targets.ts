@@ -12,7 +12,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { createInterface } from "node:readline"
 import { PassThrough } from "node:stream"
-import { nodeFlags } from "../scripts/nodeFlags.ts"
+import { nodeFlags, nodeVariables } from "../scripts/nodeFlags.ts"
 import type { Counts } from "./counting.ts"
 import { bundleInto, childrenOf } from "./soak/processes.ts"
 import { expectSoon } from "./soak/until.ts"
@@ -388,16 +388,17 @@ export const withTargets = async (measure: (targets: Targets) => Promise<void>):
       }
       onLog?.(`${own}.log`)
       const isMounted = !services.has(kind)
-      // The service sets this option itself; the documents advise it to apps.
+      // The service sets these options itself; the documents advise them to apps.
+      const advised = ["--no-allocation-site-pretenuring", "--no-maglev-destroy-on-background"]
       const program = isMounted
-        ? ["--no-allocation-site-pretenuring", "bench/mounted.ts", ...(kind === "mounted by client" ? ["client"] : [])]
+        ? [...advised, "bench/mounted.ts", ...(kind === "mounted by client" ? ["client"] : [])]
         : fromSources
         ? ["src/main.ts"]
         : [...nodeFlags, await (bundled ??= bundle())]
       const { pid, port } = await startProcess({
         args: [...flags, ...program],
         env: {
-          ...(fromSources ? {} : compiled),
+          ...(fromSources ? {} : { ...compiled, ...nodeVariables }),
           PORT: "0",
           GATEWAY_CONFIG_JSON: JSON.stringify(config),
           GATEWAY_ADMIN_KEY: "bench",

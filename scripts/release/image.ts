@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
+import { nodeVariables } from "../nodeFlags.ts"
 import { needsOf } from "./binaries.ts"
 import { type Facts, isoTime, manifest, revisionName } from "./facts.ts"
 import { type Entry, tar } from "./tar.ts"
@@ -14,10 +15,12 @@ const user = 65_532
 
 const program = "/usr/local/bin/model-gateway"
 
+const variables = Object.entries(nodeVariables).map(([name, value]) => `${name}=${value}`)
+
 /** The image's run configuration. */
 export const runConfig = {
   User: `${user}:${user}`,
-  Env: ["HOST=0.0.0.0", "PORT=5001", "GATEWAY_CONFIG_PATH=/data/config.json", "GATEWAY_DATA_DIR=/data"],
+  Env: ["HOST=0.0.0.0", "PORT=5001", "GATEWAY_CONFIG_PATH=/data/config.json", "GATEWAY_DATA_DIR=/data", ...variables],
   WorkingDir: "/data",
   Volumes: { "/data": {} },
   Entrypoint: [program],

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process"
 import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { nodeFlags } from "../../scripts/nodeFlags.ts"
+import { nodeFlags, nodeVariables } from "../../scripts/nodeFlags.ts"
 import { checkout } from "../support/checkout.ts"
 import { service } from "../support/service.ts"
 
@@ -28,9 +28,18 @@ const run = (cwd: string, script: string, args: ReadonlyArray<string>, env: Reco
 }
 
 describe("the start script", () => {
-  it("runs Node with the options of the other forms of the gateway", () => {
+  it("runs Node with the options and variables of the other forms of the gateway", () => {
     const script = readFileSync(path.join(root, "scripts/start"), "utf8")
     assert.include(script, `exec "$node" ${nodeFlags.join(" ")} "$service"`)
+    for (const [name, value] of Object.entries(nodeVariables)) {
+      assert.include(script, `${name}=\${${name}:-${value}}\nexport ${name}\n`)
+      for (const file of ["Dockerfile", "model-gateway.service"]) {
+        assert.include(
+          readFileSync(path.join(import.meta.dirname, "../../packaging", file), "utf8"),
+          `${name}=${value}\n`
+        )
+      }
+    }
   })
 
   it.each([
