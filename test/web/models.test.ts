@@ -105,7 +105,7 @@ describe("the models at the console", () => {
       known.getByRole("row").filter({ has: page.getByRole("rowheader").getByText(name, { exact: true }) })
         .getByRole("cell").allTextContents()
     await known.waitFor()
-    const shared = ["–", "text, imageof model_facts", "–", "noneof the configuration", "yesof model_facts"]
+    const shared = ["–", "text, imageof model_facts", "–", "noneof the configuration", "yesof model_facts", "–"]
     assert.deepStrictEqual(await row("small"), ["32,768of the configuration", ...shared])
     assert.deepStrictEqual(await row("fast"), ["32,768of the configuration", ...shared])
     assert.include(await known.getByRole("rowheader").allTextContents(), "small– not in listsSmall")

@@ -263,6 +263,7 @@ describe("routes at the console", () => {
       wait: 2.5,
       also_on: ["context_length"],
       spread: "weighted",
+      schemas: "preferred",
       sticky: "auto"
     })
     await act("Edit", "fast", "Routes")

@@ -86,7 +86,7 @@ describe("models show", () => {
     ])
     assert.deepEqual([table, codex, openRouter, without].map(({ code }) => code), [0, 0, 0, 1])
     assert.match(table.stdout, /^model +display_name +context_window /)
-    assert.match(table.stdout, /\nbig +- +64000 \(server\) .* high \(entry\) +yes \(entry\) +-\n/)
+    assert.match(table.stdout, /\nbig +- +64000 \(server\) .* high \(entry\) +yes \(entry\) +- +-\n/)
     const { models } = JSON.parse(codex.stdout) as { models: ReadonlyArray<{ readonly [field: string]: unknown }> }
     assert.deepInclude(models.find(({ slug }) => slug === "big"), {
       context_window: 64_000,
