@@ -159,7 +159,7 @@ const undiciPlugin: Plugin = {
     handler(code, id) {
       const missing = missingOfUndici(code)
       if (missing.length > 0) {
-        throw new Error(`${id} imports ${missing.join(", ")}, which the service has not of undici`)
+        throw new Error(`${id} imports ${missing.join(", ")}, which its part of undici lacks`)
       }
       return null
     }

@@ -14,7 +14,7 @@ import { catalogueOf } from "../domain/catalogue.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
 import { refusesRequest } from "../domain/failureReasons.ts"
-import { decides, outputOf, reads, type Windows } from "../domain/fits.ts"
+import { outputOf, reads, type Windows, windowsDecide } from "../domain/fits.ts"
 import type { GatewayError } from "../domain/GatewayError.ts"
 import { isMaker, type Maker, mayOpen } from "../domain/makers.ts"
 import type { Route, Target } from "../domain/routes.ts"
@@ -65,7 +65,7 @@ type Begun = Pick<OpenReply, "id" | "first" | "rest" | "isOver" | "isCacheReport
 
 /** Whether the windows of a route decide where a request goes, so that its tokens are estimated first. */
 export const choosesByWindow = ({ config, conversation, model: { targets }, request }: ServedInput): boolean =>
-  targets.length > 1 && decides(catalogueOf(config).windowsOf(targets), conversation, request.bodyChars)
+  targets.length > 1 && windowsDecide(catalogueOf(config).windowsOf(targets), conversation, request.bodyChars)
 
 /** The attempts of one completion. */
 export class CompletionAttempt<A> extends AttemptWork<Begun, A> {

@@ -7,9 +7,9 @@ import { estimateConversation } from "../domain/estimateConversation.ts"
 import { ChoiceBegan, ChoiceOver, Finish, ReplyExtra, UsageReported } from "../domain/ReplyEvent.ts"
 import type { ReplyEvent, Usage } from "../domain/ReplyEvent.ts"
 import { clear } from "../domain/stream/transducer.ts"
-import { type PartialUsage, type UpstreamEvent, type UpstreamExtra, UpstreamFinish } from "../domain/UpstreamEvent.ts"
+import { type UpstreamEvent, type UpstreamExtra, UpstreamFinish } from "../domain/UpstreamEvent.ts"
 import type { Turn, TurnMachine } from "./assembleReply.ts"
-import { mergeUsage, usageOf } from "./finishMachine.ts"
+import { ReportedUsage } from "./finishMachine.ts"
 
 /** Makes the turn of one choice, by the tokens of output at which it is cut and the characters that other choices hold. */
 export type TurnMaker = (most: number | undefined, heldBeside: (() => number) | undefined) => Turn
@@ -32,7 +32,7 @@ export class ChoiceTurns implements TurnMachine {
   #over = 0
   #last: Finish | undefined
   #isFinished = false
-  #reported: PartialUsage = {}
+  readonly #reported = new ReportedUsage()
   #usageFields: UpstreamExtra | undefined
   readonly #made: Array<ReplyEvent> = []
 
@@ -54,24 +54,24 @@ export class ChoiceTurns implements TurnMachine {
       reasoning += reasoningTokens
       written += completionTokens - reasoningTokens
     }
-    return usageOf(this.#reported, reasoning, written, () => estimateConversation(this.#conversation))
+    return this.#reported.usage(reasoning, written, () => estimateConversation(this.#conversation))
   }
 
   estimated(): boolean {
-    return this.#reported.promptTokens === undefined || this.#reported.completionTokens === undefined
+    return this.#reported.estimated()
   }
 
   promptReported(): boolean {
-    return this.#reported.promptTokens !== undefined
+    return this.#reported.promptReported()
   }
 
   cacheReported(): boolean {
-    return this.#reported.cachedTokens !== undefined
+    return this.#reported.cacheReported()
   }
 
   push(event: UpstreamEvent, out: Array<ReplyEvent>): void {
     if (event._tag === "UpstreamChoice") this.#index = event.index
-    else if (event._tag === "UpstreamUsage") this.#reported = mergeUsage(this.#reported, event.usage)
+    else if (event._tag === "UpstreamUsage") this.#reported.add(event.usage)
     else if (event._tag === "UpstreamExtra" && event.at === "usage") this.#usageFields = event
     else this.#step(this.#index, out, (turn) => turn.push(event, this.#made))
   }

@@ -75,7 +75,7 @@ const count = (figure: number | undefined): number | undefined =>
   figure !== undefined && figure >= 0 && figure <= mostTokens ? Math.round(figure) : undefined
 
 /** Merges reported figures; a missing one keeps its earlier value. */
-export const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => ({
+const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsage => ({
   promptTokens: count(more.promptTokens) ?? before.promptTokens,
   completionTokens: count(more.completionTokens) ?? before.completionTokens,
   reasoningTokens: count(more.reasoningTokens) ?? before.reasoningTokens,
@@ -84,33 +84,53 @@ export const mergeUsage = (before: PartialUsage, more: PartialUsage): PartialUsa
   details: more.details ?? before.details
 })
 
-/** The tokens of a reply: what the server has reported, and for the rest the tokens that were counted. */
-export const usageOf = (
-  reported: PartialUsage,
-  reasoning: number,
-  written: number,
-  prompt: () => number
-): Usage => {
-  const reasoningTokens = reported.reasoningTokens ?? reasoning
-  const completionTokens = reported.completionTokens ?? reasoningTokens + written
-  const promptTokens = reported.promptTokens ?? prompt()
-  const cachedTokens = Math.min(reported.cachedTokens ?? 0, promptTokens)
-  const usage: Usage = {
-    promptTokens,
-    completionTokens,
-    reasoningTokens: Math.min(reasoningTokens, completionTokens),
-    cachedTokens
+/** The figures that a server has reported of a reply. */
+export class ReportedUsage {
+  #reported: PartialUsage = {}
+
+  add(more: PartialUsage): void {
+    this.#reported = mergeUsage(this.#reported, more)
   }
-  const { cacheWriteTokens, details } = reported
-  const withWritten = cacheWriteTokens === undefined
-    ? usage
-    : { ...usage, cacheWriteTokens: Math.min(cacheWriteTokens, promptTokens - cachedTokens) }
-  return details === undefined ? withWritten : { ...withWritten, details }
+
+  get completionTokens(): number {
+    return this.#reported.completionTokens ?? 0
+  }
+
+  estimated(): boolean {
+    return this.#reported.promptTokens === undefined || this.#reported.completionTokens === undefined
+  }
+
+  promptReported(): boolean {
+    return this.#reported.promptTokens !== undefined
+  }
+
+  cacheReported(): boolean {
+    return this.#reported.cachedTokens !== undefined
+  }
+
+  /** The tokens of the reply: what is reported, and for the rest the tokens that were counted. */
+  usage(reasoning: number, written: number, prompt: () => number): Usage {
+    const reported = this.#reported
+    const reasoningTokens = reported.reasoningTokens ?? reasoning
+    const completionTokens = reported.completionTokens ?? reasoningTokens + written
+    const promptTokens = reported.promptTokens ?? prompt()
+    const cachedTokens = Math.min(reported.cachedTokens ?? 0, promptTokens)
+    const usage: Usage = {
+      promptTokens,
+      completionTokens,
+      reasoningTokens: Math.min(reasoningTokens, completionTokens),
+      cachedTokens
+    }
+    const { cacheWriteTokens, details } = reported
+    const withWritten = cacheWriteTokens === undefined
+      ? usage
+      : { ...usage, cacheWriteTokens: Math.min(cacheWriteTokens, promptTokens - cachedTokens) }
+    return details === undefined ? withWritten : { ...withWritten, details }
+  }
 }
 
 class ReplyFinisher implements FinishMachine {
-  /** The figures that the upstream has reported. */
-  #reported: PartialUsage = {}
+  readonly #reported = new ReportedUsage()
   readonly #reasoning = new TokenCounter()
   /** Counts text and calls. */
   readonly #written = new TokenCounter()
@@ -149,20 +169,19 @@ class ReplyFinisher implements FinishMachine {
   }
 
   estimated(): boolean {
-    return this.#reported.promptTokens === undefined || this.#reported.completionTokens === undefined
+    return this.#reported.estimated()
   }
 
   promptReported(): boolean {
-    return this.#reported.promptTokens !== undefined
+    return this.#reported.promptReported()
   }
 
   cacheReported(): boolean {
-    return this.#reported.cachedTokens !== undefined
+    return this.#reported.cacheReported()
   }
 
   exceeds(most: number): boolean {
-    const { completionTokens = 0 } = this.#reported
-    return completionTokens > most || this.#reasoning.total() + this.#written.total() > withMargin(most)
+    return this.#reported.completionTokens > most || this.#reasoning.total() + this.#written.total() > withMargin(most)
   }
 
   finished(): boolean {
@@ -199,7 +218,7 @@ class ReplyFinisher implements FinishMachine {
       case "UpstreamExtra":
         return this.#extra(part, out)
       case "UpstreamUsage":
-        this.#reported = mergeUsage(this.#reported, part.usage)
+        this.#reported.add(part.usage)
         return
       case "Ending":
         this.#conclude(part, out)
@@ -209,7 +228,7 @@ class ReplyFinisher implements FinishMachine {
   end(): void {}
 
   usage(): Usage {
-    return usageOf(this.#reported, this.#reasoning.total(), this.#written.total(), this.#options.promptTokens)
+    return this.#reported.usage(this.#reasoning.total(), this.#written.total(), this.#options.promptTokens)
   }
 
   /** Something is shown now: what waited for it comes before it. */

@@ -328,11 +328,8 @@ const toRoute = (
     faults.push(...faultsOf(decoded.failure, ["routes", name]))
     return undefined
   }
-  const { description, display_name, ...route } = decoded.success
-  const facts = factsIn({
-    ...(description === undefined ? {} : { description }),
-    ...(display_name === undefined ? {} : { display_name })
-  })
+  const { description: _, display_name: __, ...route } = decoded.success
+  const facts = factsIn(Struct.pick(decoded.success, ["description", "display_name"]))
   return {
     name,
     sticky: undefined,

@@ -32,10 +32,12 @@ type ReplyCall = Extract<ReplyBlock, { readonly _tag: "Call" }>
 /** A reply, with its blocks in the model's order. */
 export interface Reply {
   readonly blocks: ReadonlyArray<ReplyBlock>
+  /** The index of the choice; 0 for a reply of one. */
+  readonly index: number
   readonly usage: Usage
   readonly finish: FinishReason
   readonly stopSequence: string | undefined
-  /** The other choices, from the one with index 1, without usage of their own. */
+  /** The choices but the first, in the order of their indices, without usage of their own. */
   readonly others: ReadonlyArray<Reply>
   /** Fields of the server's reply that nothing else models, in the format of OpenAI-compatible servers. */
   readonly extras: ReplyExtras | undefined
@@ -52,7 +54,7 @@ interface ReplyFold {
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 }
 
 /** Starts the fold of one choice. */
-const foldChoice = (): ReplyFold => {
+const foldChoice = (index: number): ReplyFold => {
   const blocks: Array<ReplyBlock> = []
   let kind: "Reasoning" | "Text" | undefined
   let text = ""
@@ -125,6 +127,7 @@ const foldChoice = (): ReplyFold => {
       close()
       return {
         blocks,
+        index,
         usage,
         finish,
         stopSequence,
@@ -142,21 +145,24 @@ const isOfReply = (event: ReplyEvent): boolean =>
 
 /** Starts a fold. */
 export const foldReply = (): ReplyFold => {
-  const first = foldChoice()
-  /** All choices by their index, of a reply of several. */
-  let all: Array<ReplyFold> | undefined
+  const first = foldChoice(0)
+  /** All choices by their index, of a reply of several; a server may leave some out. */
+  let all: Map<number, ReplyFold> | undefined
   let current = first
   return {
     push(event) {
       if (event._tag === "ChoiceBegan") {
-        all ??= [first]
-        current = all[event.index] ??= foldChoice()
+        all ??= new Map([[0, first]])
+        current = all.get(event.index) ?? foldChoice(event.index)
+        all.set(event.index, current)
       } else if (event._tag === "UsageReported" || isOfReply(event)) first.push(event)
       else if (event._tag !== "Finish" || all === undefined) current.push(event)
     },
     reply() {
       const reply = first.reply()
-      return all === undefined ? reply : { ...reply, others: all.slice(1).map((each) => each.reply()) }
+      if (all === undefined) return reply
+      const others = [...all.values()].filter((each) => each !== first).map((each) => each.reply())
+      return { ...reply, others: others.toSorted((a, b) => a.index - b.index) }
     }
   }
 }

@@ -47,7 +47,7 @@ const turnChars = ({ turns }: Conversation): number =>
  * Whether windows decide where a conversation goes: they differ, and it may exceed the smallest one. A token has at least one character. `bodyChars`: those of
  * the request's body; `undefined` if they are unknown.
  */
-export const decides = (windows: Windows, conversation: Conversation, bodyChars: number | undefined): boolean => {
+export const windowsDecide = (windows: Windows, conversation: Conversation, bodyChars: number | undefined): boolean => {
   const smallest = smallestOf(windows)
   if (smallest === undefined) return false
   return bodyChars === undefined || Math.max(bodyChars, turnChars(conversation)) + outputOf(conversation) > smallest

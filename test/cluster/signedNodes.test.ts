@@ -56,7 +56,7 @@ describe("nodes that sign by keys of AWS", () => {
 
   const nodeOf = (id: string): ClusterNode => cluster.nodes.findLast((node) => node.id === id)!
 
-  /** Sends a request to each of the nodes at once: the ids of the keys that the server accepted. */
+  /** Each node gets a request, all concurrently. Returns the ids of the keys that the server accepted. */
   const keysAt = async (upstream: string, ...ids: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
     const accepted: Array<string> = []
     cloud.answer(({ seen }) => {

@@ -137,6 +137,17 @@ describe("a reply of several choices", () => {
     assert.strictEqual(server.requests[0]!.body["n"], 3)
   })
 
+  it("keeps the indices of a server that leaves one out", async () => {
+    await start()
+    const left = (index: number) => ({ index, message: { role: "assistant", content: "One" }, finish_reason: "stop" })
+    server.answer(() => json(200, { object: "chat.completion", model: "m", choices: [left(0), left(2)], usage }))
+    const whole = await client.chat.completions.create(asking(3))
+    assert.deepStrictEqual(whole.choices.map(({ index, message }) => [index, message.content]), [[0, "One"], [
+      2,
+      "One"
+    ]])
+  })
+
   it("is one reply in its record, its usage and its recording", async () => {
     await start()
     server.answer(() => answer)

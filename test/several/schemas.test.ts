@@ -1,4 +1,4 @@
-/** Where a request with a strict schema goes by the `schemas` of the targets, what the server gets of the schema, and what is said of it; over sockets. */
+/** Requests with a strict schema, over sockets: the target that they go to, the schema that its server gets, and what the reply says of it. */
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/vitest"
 import { admin } from "../gateway/support.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"

@@ -313,8 +313,12 @@ export const chunkDecoder = (form: ReplyForm, Reader = RepeatedEvents): ChunkDec
   let choice = new ChoiceReader(form, extras, fail)
   let others: Map<number, ChoiceReader> | undefined
 
-  const every = (test: (each: ChoiceReader) => boolean): boolean =>
-    others === undefined ? least === 1 && test(choice) : others.size >= least && [...others.values()].every(test)
+  const every = (test: (each: ChoiceReader) => boolean): boolean => {
+    if (others === undefined) return least === 1 && test(choice)
+    if (others.size < least) return false
+    for (const each of others.values()) if (!test(each)) return false
+    return true
+  }
   const isComplete = () => every((each) => each.isComplete)
   const withdrawn = () => every((each) => each.finish === "content_filter")
 

@@ -47,15 +47,14 @@ const members = (fields: JsonFields | undefined): string =>
     ? ""
     : Object.keys(fields).map((name) => `,${JSON.stringify(name)}:${JSON.stringify(fields[name])}`).join("")
 
-/** The choice with an index. */
-const choiceOf = (reply: Reply, index: number): (typeof ChatCompletion.Type)["choices"][number] => {
+const choiceOf = (reply: Reply): (typeof ChatCompletion.Type)["choices"][number] => {
   const calls = replyCalls(reply)
   const reasoning = replyReasoning(reply)
   const text = replyText(reply)
   const { choice = {}, message = {} } = reply.extras ?? {}
   const refusal = stringOf(message["refusal"])
   return {
-    index,
+    index: reply.index,
     message: {
       role: "assistant",
       content: calls.length > 0 || (refusal !== null && text === "") ? null : text,
