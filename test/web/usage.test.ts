@@ -277,6 +277,35 @@ describe("usage at the console", () => {
   })
 })
 
+it("usage: lines have their colours by their figures of the whole time, whichever reply comes first", async () => {
+  Context.get(gateway.services, UsageStore).add(
+    entry({ at: slowSince, key: idOf("team b"), model: "slow-model", firstEvent: 90_000 })
+  )
+  const { close, page } = await openSignedIn(browser(), gateway.url)
+  const release = Promise.withResolvers<void>()
+  await page.route(
+    (url) => url.pathname === "/admin/usage" && url.searchParams.get("by") === "model",
+    async (route) => {
+      await release.promise
+      await route.continue()
+    }
+  )
+  const read = page.waitForResponse((response) => /\/admin\/usage\?.*by=hour/.test(response.url()))
+  await page.goto(`${gateway.url}/console/#/usage?measure=first_event_p95_ms`)
+  await (await read).finished()
+  release.resolve()
+  const parts = page.getByRole("group", { name: "Parts of the chart" }).getByRole("button")
+  await parts.filter({ hasText: "slow-model" }).waitFor()
+  const colours = await parts.evaluateAll((buttons) =>
+    buttons.map((button) => [
+      button.textContent.split(" ")[0],
+      button.querySelector(".swatch")?.getAttribute("style")?.match(/--part-\d/)?.[0]
+    ])
+  )
+  assert.deepStrictEqual(colours.slice(0, 2), [["slow-model", "--part-1"], ["upstream-chat", "--part-2"]])
+  await close()
+})
+
 it("usage: the chart is drawn in a browser whose language is no language tag", async () => {
   const { close, page } = await openSignedIn(browser(), gateway.url)
   // Chromium on a machine without a locale.

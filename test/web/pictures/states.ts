@@ -320,7 +320,11 @@ export const states: ReadonlyArray<State> = [
       (page) => page.getByRole("combobox", { name: "Mode" }).selectOption("Replace"),
       press("Preview import"),
       press("Replace everything"),
-      (page) => page.getByRole("dialog").waitFor()
+      // The field has the focus before all that stands above it is there.
+      (page) =>
+        page.getByRole("dialog").getByRole("button", { name: "Replace everything" }).evaluate((button) =>
+          button.scrollIntoView({ block: "end" })
+        )
     ),
     ...question
   },

@@ -8,7 +8,7 @@ import { Chip } from "../../parts/Card.tsx"
 import { Select } from "../../parts/Form.tsx"
 import { date, dayIn, minuteOfDay, number, percent, sentence, timeOfDay, zoneName } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
-import { Loaded } from "../../parts/Loaded.tsx"
+import { Loaded, Loading } from "../../parts/Loaded.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { at } from "../../state/client.ts"
 import { isMissing } from "../../state/failure.ts"
@@ -277,10 +277,12 @@ export const Usage = () => {
         </span>
       </div>
       <Loaded atom={series} failed={() => <span />}>
-        {(reply) =>
-          reply.rows.length > 0
-            ? <UsageChart before={beforeReply} choice={choice} reply={reply} table={table} />
-            : null}
+        {(reply) => {
+          if (reply.rows.length === 0) return null
+          // Lines have their order and colours by the table's figures of the whole time.
+          if (isLine(measure) && table === undefined && !isFailed) return <Loading />
+          return <UsageChart before={beforeReply} choice={choice} reply={reply} table={table} />
+        }}
       </Loaded>
       <Loaded
         atom={usage}
