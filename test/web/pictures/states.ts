@@ -320,11 +320,9 @@ export const states: ReadonlyArray<State> = [
       (page) => page.getByRole("combobox", { name: "Mode" }).selectOption("Replace"),
       press("Preview import"),
       press("Replace everything"),
-      // The field has the focus before all that stands above it is there.
-      (page) =>
-        page.getByRole("dialog").getByRole("button", { name: "Replace everything" }).evaluate((button) =>
-          button.scrollIntoView({ block: "end" })
-        )
+      // The field gets the focus before the changed settings stand above it.
+      (page) => page.getByRole("dialog").getByText("runtime.sticky").waitFor(),
+      (page) => page.getByRole("dialog").evaluate((dialog) => dialog.scrollTo(0, dialog.scrollHeight))
     ),
     ...question
   },
