@@ -111,7 +111,7 @@ export const exactArguments = (text: string): { readonly [key: string]: Json } =
 
 /** JSON text whose strings are whole Unicode: half a surrogate pair, which other parsers refuse, becomes U+FFFD. */
 export const wellFormed = (text: string): string =>
-  /\\ud/i.test(text)
+  text.includes("\\ud") || text.includes("\\uD")
     ? text.replace(
       /\\u(?:d[89ab][0-9a-f]{2}\\ud[c-f]|(d[89a-f]))[0-9a-f]{2}|\\./gi,
       (escape, half: string | undefined) => half === undefined ? escape : "\\ufffd"

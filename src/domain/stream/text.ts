@@ -5,6 +5,9 @@
 /** UTF-16 units after which pieces are joined to a block. */
 const blockSize = 256
 
+/** UTF-16 units from which a piece is a block itself: joined, it would be copied once more. A slice keeps at most four times as much of a chunk. */
+const longPiece = 16 * 1024
+
 /**
  * Text that grows by pieces and is read rarely. Small pieces are joined many at a time: a text that arrives by the character takes
  * memory of its length, and twice the time at most.
@@ -23,15 +26,20 @@ export class TextPieces {
 
   push(piece: string): void {
     this.length += piece.length
-    if (this.recent.length < blockSize) {
+    if (this.recent === "" && piece.length >= longPiece) {
+      this.#add(piece)
+    } else if (this.recent.length < blockSize) {
       this.recent += piece
     } else {
       // Unlike `+`, which keeps its operands, `join` makes one flat string of many additions.
-      const block = [this.recent, piece].join("")
-      if (this.blocks === undefined) this.blocks = [block]
-      else this.blocks.push(block)
+      this.#add([this.recent, piece].join(""))
       this.recent = ""
     }
+  }
+
+  #add(block: string): void {
+    if (this.blocks === undefined) this.blocks = [block]
+    else this.blocks.push(block)
   }
 
   clear(): void {

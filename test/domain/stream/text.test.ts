@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { WholeCharacters } from "../../../src/domain/stream/text.ts"
+import { TextPieces, WholeCharacters } from "../../../src/domain/stream/text.ts"
 import { cutsOf } from "../../support/cuts.ts"
 import { runs } from "../../support/effort.ts"
 
@@ -44,6 +44,33 @@ describe("WholeCharacters", () => {
         assert.strictEqual(whole.end(), "")
       }),
       { numRuns: runs(400) }
+    )
+  })
+})
+
+describe("TextPieces", () => {
+  it("keeps the text in few strings, whatever the sizes of its pieces", () => {
+    const piece = fc.tuple(
+      fc.constantFrom("a", "é", "日"),
+      fc.constantFrom(0, 1, 7, 255, 256, 300, 16_383, 16_384, 20_000)
+    )
+      .map(([unit, length]) => unit.repeat(length))
+    fc.assert(
+      fc.property(fc.array(fc.tuple(piece, fc.boolean()), { maxLength: 40 }), (pieces) => {
+        const text = new TextPieces()
+        let expected = ""
+        for (const [each, isRead] of pieces) {
+          text.push(each)
+          expected += each
+          assert.strictEqual(text.length, expected.length)
+          assert.isAtMost(text.strings, 256 + Math.ceil(expected.length / 256))
+          if (isRead) assert.strictEqual(text.toString(), expected)
+        }
+        assert.strictEqual(text.toString(), expected)
+        text.clear()
+        assert.strictEqual(text.toString(), "")
+      }),
+      { numRuns: runs(300) }
     )
   })
 })
