@@ -124,6 +124,8 @@ export interface VendorAddress {
 
 interface Cloud {
   readonly needs: ReadonlyArray<PlaceField>
+  /** Whether a model is asked anywhere in the world, for the list price of its vendor: within a region it costs more. */
+  readonly isGlobal: (place: VendorPlace, model: string) => boolean
   readonly servers: { readonly [Driver in ServerProtocol]?: (place: VendorPlace) => VendorAddress }
 }
 
@@ -160,6 +162,9 @@ const azure = ({ resource }: VendorPlace): VendorAddress => ({
   keyHeader: "api-key"
 })
 
+/** Models of Bedrock say themselves where they are asked: without a prefix in the region of the server. */
+const isGlobalProfile = (_: VendorPlace, model: string): boolean => /(?:^|\/)global\./.test(model)
+
 /**
  * Vendors whose servers are found by what operators say of them: what that is, and the address of the server of each driver. `vendors.ts` has
  * what these servers have otherwise than the contracts.
@@ -167,14 +172,21 @@ const azure = ({ resource }: VendorPlace): VendorAddress => ({
 export const clouds = {
   bedrock: {
     needs: ["region"],
+    isGlobal: isGlobalProfile,
     servers: { openai: mantle("v1"), responses: mantle("v1"), messages: mantle("anthropic") }
   },
   "bedrock-runtime": {
     needs: ["region"],
+    isGlobal: isGlobalProfile,
     servers: { openai: runtime("/openai/v1"), responses: runtime("/openai/v1"), messages: runtime("") }
   },
-  vertex: { needs: ["region", "project"], servers: { generate: vertex("google"), messages: vertex("anthropic") } },
-  azure: { needs: ["resource"], servers: { openai: azure, responses: azure } }
+  vertex: {
+    needs: ["region", "project"],
+    isGlobal: ({ region }: VendorPlace) => region === "global",
+    servers: { generate: vertex("google"), messages: vertex("anthropic") }
+  },
+  // The type of a deployment says where it is asked, and only Azure knows it.
+  azure: { needs: ["resource"], isGlobal: () => false, servers: { openai: azure, responses: azure } }
 } as const satisfies { readonly [name: string]: Cloud }
 
 /** A vendor by its name in the configuration. */
@@ -185,6 +197,10 @@ export const cloudNames = Object.keys(clouds) as ReadonlyArray<CloudName>
 
 /** The drivers that a vendor has servers of. */
 export const driversOfCloud = (name: CloudName): ReadonlyArray<string> => Object.keys(clouds[name].servers)
+
+/** Whether a model of a vendor's server is asked anywhere in the world, and not within a region. */
+export const isGlobal = (name: CloudName, place: VendorPlace, model: string): boolean =>
+  clouds[name].isGlobal(place, model)
 
 /** The address of a vendor's server; `undefined` for a driver that it has no server of. */
 export const addressOfCloud = (name: CloudName, driver: string, place: VendorPlace): VendorAddress | undefined => {
