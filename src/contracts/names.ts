@@ -23,6 +23,8 @@ export interface ProtocolFacts {
   readonly family: string | undefined
   /** The tokens that its servers charge apart. */
   readonly units: ReadonlyArray<TokenUnit>
+  /** Its vendor by OpenTelemetry's conventions (`gen_ai.provider.name`); `undefined` for one that they do not have. */
+  readonly provider: string | undefined
   /** What the addresses that operators paste end with beyond the base URL. */
   readonly endpoint: RegExp
 }
@@ -43,6 +45,7 @@ export const protocols = {
     hasTools: false,
     family: undefined,
     units: usualUnits,
+    provider: undefined,
     endpoint: /\/+$/
   },
   openai: {
@@ -53,6 +56,7 @@ export const protocols = {
     family: "openai",
     // Its servers are of many vendors.
     units: usualUnits,
+    provider: "openai",
     endpoint: /(?:\/chat\/completions)?\/*$/
   },
   responses: {
@@ -62,6 +66,7 @@ export const protocols = {
     hasTools: false,
     family: "openai",
     units: ["input", "cached_input", "output"],
+    provider: "openai",
     endpoint: /(?:\/(?:chat\/completions|responses))?\/*$/
   },
   messages: {
@@ -71,6 +76,7 @@ export const protocols = {
     hasTools: true,
     family: "messages",
     units: ["input", "cached_input", "cache_write", "cache_write_1h", "output"],
+    provider: "anthropic",
     endpoint: /(?:\/v1)?(?:\/messages)?\/*$/
   },
   generate: {
@@ -81,6 +87,7 @@ export const protocols = {
     hasTools: true,
     family: "generate",
     units: ["input", "cached_input", "output"],
+    provider: "gcp.gemini",
     endpoint: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
   }
 } as const satisfies { readonly [name: string]: ProtocolFacts }
@@ -123,6 +130,8 @@ export interface VendorAddress {
 }
 
 interface Cloud {
+  /** By OpenTelemetry's conventions, as of contracts. */
+  readonly provider: string
   readonly needs: ReadonlyArray<PlaceField>
   /** Whether a model is asked anywhere in the world, for the list price of its vendor: within a region it costs more. */
   readonly isGlobal: (place: VendorPlace, model: string) => boolean
@@ -171,22 +180,30 @@ const isGlobalProfile = (_: VendorPlace, model: string): boolean => /(?:^|\/)glo
  */
 export const clouds = {
   bedrock: {
+    provider: "aws.bedrock",
     needs: ["region"],
     isGlobal: isGlobalProfile,
     servers: { openai: mantle("v1"), responses: mantle("v1"), messages: mantle("anthropic") }
   },
   "bedrock-runtime": {
+    provider: "aws.bedrock",
     needs: ["region"],
     isGlobal: isGlobalProfile,
     servers: { openai: runtime("/openai/v1"), responses: runtime("/openai/v1"), messages: runtime("") }
   },
   vertex: {
+    provider: "gcp.vertex_ai",
     needs: ["region", "project"],
     isGlobal: ({ region }: VendorPlace) => region === "global",
     servers: { generate: vertex("google"), messages: vertex("anthropic") }
   },
-  // The type of a deployment says where it is asked, and only Azure knows it.
-  azure: { needs: ["resource"], isGlobal: () => false, servers: { openai: azure, responses: azure } }
+  azure: {
+    provider: "azure.ai.openai",
+    needs: ["resource"],
+    // The type of a deployment says where it is asked, and only Azure knows it.
+    isGlobal: () => false,
+    servers: { openai: azure, responses: azure }
+  }
 } as const satisfies { readonly [name: string]: Cloud }
 
 /** A vendor by its name in the configuration. */

@@ -11,5 +11,6 @@ export const toyProtocol: ProtocolFacts = {
   hasTools: false,
   family: toyName,
   units: ["input", "output"],
+  provider: undefined,
   endpoint: /(?:\/say)?\/*$/
 }
