@@ -57,6 +57,9 @@ export const hasApis = (driver: string): boolean => {
 /** The prices of tokens that servers of a driver charge apart. */
 export const chargedUnits = (driver: string): ReadonlyArray<TokenUnit> => factsOf(driver)?.units ?? usualUnits
 
+/** Whether an address is that of the vendor's own servers. */
+export const isHome = (driver: string, address: string): boolean => factsOf(driver)?.home?.test(address) === true
+
 /** The provider of a server as traces name it: its cloud, else the vendor of its contract, else its driver. */
 export const providerOf = (driver: string, cloud: CloudName | undefined): string =>
   cloud === undefined ? factsOf(driver)?.provider ?? driver : clouds[cloud].provider

@@ -25,12 +25,16 @@ export interface ProtocolFacts {
   readonly units: ReadonlyArray<TokenUnit>
   /** Its vendor by OpenTelemetry's conventions (`gen_ai.provider.name`); `undefined` for one that they do not have. */
   readonly provider: string | undefined
+  /** The vendor's own servers, whose models are all that the vendor says of them; `undefined` for what is no server. */
+  readonly home: RegExp | undefined
   /** What the addresses that operators paste end with beyond the base URL. */
   readonly endpoint: RegExp
 }
 
 /** Most vendors have one price for all tokens of a prompt. */
 export const usualUnits: ReadonlyArray<TokenUnit> = ["input", "output"]
+
+const openAiHome = /^https:\/\/(?:[a-z]+\.)?api\.openai\.com(?:[:/]|$)/
 
 /** What is true of the servers of vendors. */
 const server = { needsAccounts: false, hasNatives: false } as const
@@ -46,6 +50,7 @@ export const protocols = {
     family: undefined,
     units: usualUnits,
     provider: undefined,
+    home: undefined,
     endpoint: /\/+$/
   },
   openai: {
@@ -57,6 +62,7 @@ export const protocols = {
     // Its servers are of many vendors.
     units: usualUnits,
     provider: "openai",
+    home: openAiHome,
     endpoint: /(?:\/chat\/completions)?\/*$/
   },
   responses: {
@@ -67,6 +73,7 @@ export const protocols = {
     family: "openai",
     units: ["input", "cached_input", "output"],
     provider: "openai",
+    home: openAiHome,
     endpoint: /(?:\/(?:chat\/completions|responses))?\/*$/
   },
   messages: {
@@ -77,6 +84,7 @@ export const protocols = {
     family: "messages",
     units: ["input", "cached_input", "cache_write", "cache_write_1h", "output"],
     provider: "anthropic",
+    home: /^https:\/\/api\.anthropic\.com(?:[:/]|$)/,
     endpoint: /(?:\/v1)?(?:\/messages)?\/*$/
   },
   generate: {
@@ -88,6 +96,7 @@ export const protocols = {
     family: "generate",
     units: ["input", "cached_input", "output"],
     provider: "gcp.gemini",
+    home: /^https:\/\/generativelanguage\.googleapis\.com(?:[:/]|$)/,
     endpoint: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
   }
 } as const satisfies { readonly [name: string]: ProtocolFacts }

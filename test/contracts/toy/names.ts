@@ -12,5 +12,6 @@ export const toyProtocol: ProtocolFacts = {
   family: toyName,
   units: ["input", "output"],
   provider: undefined,
+  home: undefined,
   endpoint: /(?:\/say)?\/*$/
 }
