@@ -459,4 +459,20 @@ describe("the keys of AWS", () => {
     // What they are of is shown, and captures have the stream as text.
     for (const shown of ["the profile work", "message_start"]) assert.include(all, shown)
   })
+
+  it("are *** in exports and views where the configuration has them, and stay when an export is imported", async () => {
+    const written = { from: "aws", key: "CANARYWRITTEN", secret: "canary/written" }
+    keys.set(written.key, { secret: written.secret, session: undefined, isExpired: false })
+    const each = { ...caseOf("InvokeModel"), account: () => ({ credential: written }) }
+    await start(each)
+    answering(each)
+    assert.strictEqual((await ask(false)).status, 200)
+    const exported = await admin("GET", "/admin/config/export")
+    for (const shown of [exported, await admin("GET", "/admin/config"), await admin("GET", "/admin/accounts")]) {
+      for (const secret of [written.key, written.secret]) assert.notInclude(shown.text, secret)
+    }
+    assert.include(JSON.stringify(exported.json), "\"key\":\"***\",\"secret\":\"***\"")
+    assert.strictEqual((await admin("POST", "/admin/config/import", { body: exported.json })).status, 200)
+    assert.strictEqual((await ask(true)).status, 200)
+  })
 })
