@@ -47,6 +47,9 @@ const start = async (raw: RawConfig, variables: Readonly<Record<string, string>>
   })
 }
 
+const secret = `whsec_${Buffer.alloc(32, 1).toString("base64")}`
+const webhook = { name: "pager", url: "http://127.0.0.1:9/hook", secret }
+
 /** Changes of every kind of entry. */
 const changes: ReadonlyArray<readonly [method: string, path: string, body?: unknown]> = [
   ["POST", "/admin/config", { keys: ["other"] }],
@@ -64,7 +67,7 @@ const changes: ReadonlyArray<readonly [method: string, path: string, body?: unkn
   ["POST", "/admin/upstreams", { name: "other", driver: "openai", base_url: "http://127.0.0.1:9/v1" }],
   ["PATCH", "/admin/upstreams/gpu", { enabled: false }],
   ["DELETE", "/admin/upstreams/gpu?force=true"],
-  ["PUT", "/admin/webhooks", { webhooks: [{ url: "http://127.0.0.1:9/hook", events: ["*"] }] }],
+  ["PUT", "/admin/webhooks", { webhooks: [webhook] }],
   ["POST", "/admin/tokens", { name: "dashboard", role: "viewer" }],
   ["POST", "/admin/settings/password", { new_password: "a long password" }]
 ]
