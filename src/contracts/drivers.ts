@@ -57,7 +57,7 @@ export const hasApis = (driver: string): boolean => {
 /** The prices of tokens that servers of a driver charge apart. */
 export const chargedUnits = (driver: string): ReadonlyArray<TokenUnit> => factsOf(driver)?.units ?? usualUnits
 
-/** Whether an address is that of the vendor's own servers. */
+/** Whether an address leads to the vendor's own servers. */
 export const isHome = (driver: string, address: string): boolean => factsOf(driver)?.home?.test(address) === true
 
 /** The provider of a server as traces name it: its cloud, else the vendor of its contract, else its driver. */

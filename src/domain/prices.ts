@@ -68,7 +68,7 @@ export interface ServedPrices {
   readonly names: ReadonlyMap<string, string>
   /** List prices by the vendors' names of models, below all that is configured; empty if they are switched off. */
   readonly list: NameTable<PricedEntry>
-  /** Whether the list's prices are those of an upstream's model, by the server's own name: whether the vendor serves it, and where. */
+  /** Whether the list's prices count for an upstream's model, by the server's own name. That depends on who serves it, and where. */
   readonly isListed: (upstream: string, model: string) => boolean
 }
 

@@ -106,7 +106,7 @@ describe.each(expired)("a token that the server refuses by %s", (_, answer) => {
 })
 
 describe("a token of a program", () => {
-  it("that ends in mid-life is replaced by the next one, which the program prints, for all requests at once", async () => {
+  it("that ends in mid-life is replaced by the next one, which the program prints, for all concurrent requests", async () => {
     const file = put("printed", "t-first")
     await start([{ upstream: "one", credential: printing(file) }])
     farm.answer("one", (request) => said("Hello", request))

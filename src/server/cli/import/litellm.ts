@@ -5,9 +5,8 @@
 import type * as Schema from "effect/Schema"
 import { isJsonObject, type RawConfig } from "../../../config/json.ts"
 import { isOwnVariable } from "../../../config/referenceNames.ts"
-import type { UpstreamProtocol } from "../../../contracts/drivers.ts"
 import { Draft, type DraftUpstream } from "./Draft.ts"
-import { cloudPlaces, credentialOf } from "./litellmClouds.ts"
+import { cloudPlaces, credentialOf, type Place } from "./litellmClouds.ts"
 import { providers, signed, wellKnown } from "./litellmProviders.ts"
 import { leftOutBecause } from "./litellmSettings.ts"
 import { Fields, type Report } from "./Report.ts"
@@ -46,18 +45,6 @@ const isKnown = (provider: string): boolean => providers.has(provider) || cloudP
 interface Server {
   readonly provider: string
   readonly model: string
-}
-
-/** Where an entry's server is. */
-interface Place {
-  readonly driver: UpstreamProtocol
-  readonly model: string
-  /** Empty for a cloud's own address. */
-  readonly address: string
-  /** The entry itself says the address. */
-  readonly isOwn: boolean
-  /** Fields of the upstream that tell it from others. */
-  readonly fields: RawConfig
 }
 
 class LiteLlm {

@@ -6,16 +6,20 @@ import type { Fields } from "./Report.ts"
 /** Reads a text of an entry. */
 export type ReadText = (name: string) => string | undefined
 
-/** A cloud's server by its place. */
-export interface CloudPlace {
+/** A server by its place. */
+export interface Place {
   readonly driver: UpstreamProtocol
   readonly model: string
-  /** `vendor` and the fields beside it. */
+  /** Empty for a cloud's own address. */
+  readonly address: string
+  /** The entry itself says the address. */
+  readonly isOwn: boolean
+  /** Fields of the upstream that tell it from others: a cloud's `vendor`, and those beside it. */
   readonly fields: RawConfig
 }
 
-/** The cloud's server of a model, or why there is none here. */
-type ReadPlace = (model: string, plain: ReadText) => CloudPlace | string
+/** The cloud's server of a model, or why it is left out. */
+type ReadPlace = (model: string, plain: ReadText) => Pick<Place, "driver" | "fields" | "model"> | string
 
 const bedrock: ReadPlace = (written, plain) => {
   const [, located, model = ""] = /^(?:(?:converse|invoke)\/)?(?:([a-z]{2}(?:-[a-z]+)+-\d)\/)?(.*)$/.exec(written) ?? []
