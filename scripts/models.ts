@@ -32,6 +32,22 @@ const otherPurpose =
 /** A release of a model by its date. */
 const dated = /-(?:20\d\d-?\d\d-?\d\d|20\d{2}|\d{4})$/
 
+/**
+ * Whether the vendor's own server holds a model to a strict schema, as the vendors' documents say of the models that have the feature. Other
+ * vendors' entries have the same field for a mode that only writes JSON.
+ */
+const bindsSchemas = (entry: RawConfig[string] | undefined): boolean => {
+  if (!isJsonObject(entry)) return false
+  const field = schemaFields.get(String(entry["litellm_provider"]))
+  return field !== undefined && entry[field] === true
+}
+const schemaFields = new Map([
+  ["openai", "supports_response_schema"],
+  ["gemini", "supports_response_schema"],
+  ["vertex_ai-language-models", "supports_response_schema"],
+  ["anthropic", "supports_native_structured_output"]
+])
+
 const same = (one: ModelFacts, other: ModelFacts | undefined): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 const [, , file, source = "", date = ""] = process.argv
@@ -53,7 +69,8 @@ const rows = chosen.map(([name, { context_window, efforts, input, max_output_tok
     input?.join(" ") ?? null,
     output?.join(" ") ?? null,
     efforts?.join(" ") ?? null,
-    tools ?? null
+    tools ?? null,
+    bindsSchemas(ofVendors[name] ?? ofVendors[`gemini/${name}`]) || null
   ]
   while (row.at(-1) === null) row.pop()
   return `  ${JSON.stringify(row).replaceAll(",", ", ")}`
@@ -65,8 +82,8 @@ writeFileSync(
 import type { Effort, Modality, ModelFacts } from "./modelFacts.ts"
 import { makeNameTable, type NameTable } from "./nameTable.ts"
 
-/** Name, window, output, input, output in words, efforts, tools; an absent or \`null\` one is unknown. */
-type Row = readonly [name: string, window: number, most?: number | null, input?: string | null, output?: string | null, efforts?: string | null, tools?: boolean]
+/** Name, window, output, input, output in words, efforts, tools, whether the vendor's server binds schemas; an absent or \`null\` one is unknown. */
+type Row = readonly [name: string, window: number, most?: number | null, input?: string | null, output?: string | null, efforts?: string | null, tools?: boolean | null, binds?: true]
 
 const rows: ReadonlyArray<Row> = [
 ${rows.join(",\n")}
@@ -75,13 +92,14 @@ ${rows.join(",\n")}
 const words = <Word extends string>(text: string): ReadonlyArray<Word> => text === "" ? [] : text.split(" ") as Array<Word>
 
 /** Well-known models by their names, for those of which no other source says anything. */
-export const knownModels: NameTable<ModelFacts> = makeNameTable(rows.map(([name, context_window, most, input, output, efforts, tools]): readonly [string, ModelFacts] => [name, {
+export const knownModels: NameTable<ModelFacts> = makeNameTable(rows.map(([name, context_window, most, input, output, efforts, tools, binds]): readonly [string, ModelFacts] => [name, {
   context_window,
   ...(typeof most === "number" ? { max_output_tokens: most } : {}),
   ...(typeof input === "string" ? { input: words<Modality>(input) } : {}),
   ...(typeof output === "string" ? { output: words<Modality>(output) } : {}),
   ...(typeof efforts === "string" ? { efforts: words<Effort>(efforts) } : {}),
-  ...(typeof tools === "boolean" ? { tools } : {})
+  ...(typeof tools === "boolean" ? { tools } : {}),
+  ...(binds === true ? { schemas: "binding" } : {})
 }]))
 `
 )

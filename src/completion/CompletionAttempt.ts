@@ -9,7 +9,7 @@ import type { Preference, Stickiness, TurnMemory } from "../accounts/Lease.ts"
 import { runCooperatively, startCooperatively } from "../config/clock/cooperative.ts"
 import { type Deadlines, withDeadline } from "../config/clock/Deadlines.ts"
 import { contractOfStyle } from "../contracts/contractOf.ts"
-import { isServer } from "../contracts/drivers.ts"
+import { isServer, providerOf } from "../contracts/drivers.ts"
 import { catalogueOf } from "../domain/catalogue.ts"
 import type { Conversation } from "../domain/Conversation.ts"
 import { estimateConversation, estimateCooperatively, isLong } from "../domain/estimateConversation.ts"
@@ -150,7 +150,7 @@ export class CompletionAttempt<A> extends AttemptWork<Begun, A> {
     return attemptSpan({
       model,
       conversation,
-      driver: lease.driver.name,
+      provider: providerOf(lease.driver.name, config.upstreams.get(target.upstream)?.server?.vendor),
       accountHash: lease.account?.hash,
       target: config.route_table.showsUpstreams ? { upstream: target.upstream, model: target.model.id } : undefined,
       attempt: count,

@@ -69,7 +69,8 @@ const toolDefinitions = ({ tools }: Conversation): string | undefined => {
 interface AttemptFacts {
   readonly model: Model
   readonly conversation: Conversation
-  readonly driver: string
+  /** By the conventions. */
+  readonly provider: string
   readonly accountHash: string | undefined
   /** Absent in a configuration of one upstream. */
   readonly target: AnsweringTarget | undefined
@@ -87,7 +88,7 @@ export const attemptSpan = Effect.fnUntraced(
       kind: "client",
       attributes: {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": facts.driver,
+        "gen_ai.provider.name": facts.provider,
         "gen_ai.request.model": model.id,
         "gateway.attempt": facts.attempt
       }

@@ -7,7 +7,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import { keyId } from "../domain/identity.ts"
 import { normalizeModelName } from "../domain/models.ts"
-import { hasNoNames, noNames } from "../domain/nameTable.ts"
+import { hasNoNames } from "../domain/nameTable.ts"
 import { targetName } from "../domain/routes.ts"
 import type { EnvironmentShape } from "./Environment.ts"
 import type { GatewayConfig } from "./GatewayConfig.ts"
@@ -85,9 +85,18 @@ const pricesWithoutModel = (config: Decoded): ReadonlyArray<string> => {
   ]
 }
 
-const costLimitsWithoutPrices = ({ key_records, prices }: Decoded): ReadonlyArray<string> => {
-  const { list, servers } = prices.served ?? { list: noNames, servers: new Set() }
-  if (!hasNoNames(prices) || (!hasNoNames(list) && servers.size > 0)) return []
+/** Whether the list may have the price of a model. An upstream without models serves those that its server lists. */
+const hasListPrices = ({ prices: { served }, upstreams }: Decoded): boolean =>
+  served !== undefined && !hasNoNames(served.list) &&
+  [...upstreams].some(([name, { models }]) =>
+    (models.length === 0 ? [name] : models.map(({ model }) => normalizeModelName(model))).some((model) =>
+      served.isListed(name, model)
+    )
+  )
+
+const costLimitsWithoutPrices = (config: Decoded): ReadonlyArray<string> => {
+  const { key_records, prices } = config
+  if (!hasNoNames(prices) || hasListPrices(config)) return []
   const limited = [...key_records].filter(([, { limits }]) => limits.some(({ cost }) => cost !== undefined))
   if (limited.length === 0) return []
   return [

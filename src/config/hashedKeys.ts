@@ -12,6 +12,10 @@ export const hashedEntry = (key: string) => ({
   preview: keyPreview(key)
 })
 
+/** What operators read of a key that stays a text although keys are kept as hashes. */
+export const guessableKey = (id: string): string =>
+  `the key ${id} can be guessed from a hash, so it stays as it is: replace it by a generated one`
+
 /** A configuration whose keys are hashes. */
 export interface HashedKeys {
   readonly raw: RawConfig

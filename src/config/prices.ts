@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isServer } from "../contracts/drivers.ts"
+import { isGlobal } from "../contracts/names.ts"
 import { parseDecimal } from "../domain/decimal.ts"
 import { normalizeModelName } from "../domain/models.ts"
 import { hasNoNames, makeNameTable, type NameTable, noNames } from "../domain/nameTable.ts"
@@ -115,7 +116,7 @@ export interface Pricing extends Pick<GatewayConfig, "prices" | "currency"> {
 export const withServedNames = (
   prices: PriceTable,
   list: NameTable<PricedEntry>,
-  upstreams: ReadonlyMap<string, Pick<UpstreamConfig, "driver" | "models">>
+  upstreams: ReadonlyMap<string, Pick<UpstreamConfig, "driver" | "models" | "server">>
 ): PriceTable => {
   if (hasNoNames(prices) && hasNoNames(list)) return prices
   const names = new Map<string, string>()
@@ -125,8 +126,11 @@ export const withServedNames = (
       if (own !== other) names.set(`${name}/${own}`, other)
     }
   }
-  const servers = new Set(Array.from(upstreams, ([name, { driver }]) => isServer(driver) ? name : "").filter(Boolean))
-  return { ...prices, served: { names, list, servers } }
+  const isListed = (upstream: string, model: string): boolean => {
+    const { driver = "", server } = upstreams.get(upstream) ?? {}
+    return isServer(driver) && (server === undefined || isGlobal(server.vendor, server.place, model))
+  }
+  return { ...prices, served: { names, list, isListed } }
 }
 
 /** Decodes `currency`; adds what is wrong to `faults`. */

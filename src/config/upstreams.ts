@@ -5,7 +5,7 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
-import { answerer, baseAddress, hasApis, hasTools, isServer, protocolNames } from "../contracts/drivers.ts"
+import { answerer, baseAddress, hasApis, hasTools, isHome, isServer, protocolNames } from "../contracts/drivers.ts"
 import {
   addressOfCloud,
   clouds,
@@ -391,9 +391,10 @@ export const decodeUpstreams = (
   const entries = entriesOf(raw, "routes", Groups.mostRoutes, faults)
   const routes = entries.flatMap(([name, entry]) => toRoute(name, entry, longestWait, faults) ?? [])
   const upstreams = [...own !== undefined && upstreamNames(raw).has(defaultUpstream) ? [own] : [], ...others]
-  const routed = upstreams.map(({ driver, enabled, models, name }): RoutedUpstream => ({
+  const routed = upstreams.map(({ base_url, driver, enabled, models, name }): RoutedUpstream => ({
     name,
     driver,
+    isHome: isHome(driver, base_url),
     enabled,
     models: models.map(({ facts, hidden, id, images, model, reasoning, search }): RoutedModel => ({
       id,

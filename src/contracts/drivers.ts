@@ -2,7 +2,15 @@
  * The drivers of upstreams by the table of contracts: what the configuration, the router and the console ask of each.
  */
 import type { TokenUnit } from "../domain/units.ts"
-import { type ProtocolFacts, protocols, type UpstreamProtocol, usualUnits, type VendorName } from "./names.ts"
+import {
+  type CloudName,
+  clouds,
+  type ProtocolFacts,
+  protocols,
+  type UpstreamProtocol,
+  usualUnits,
+  type VendorName
+} from "./names.ts"
 
 export type { ServerProtocol, UpstreamProtocol } from "./names.ts"
 
@@ -48,6 +56,13 @@ export const hasApis = (driver: string): boolean => {
 
 /** The prices of tokens that servers of a driver charge apart. */
 export const chargedUnits = (driver: string): ReadonlyArray<TokenUnit> => factsOf(driver)?.units ?? usualUnits
+
+/** Whether an address leads to the vendor's own servers. */
+export const isHome = (driver: string, address: string): boolean => factsOf(driver)?.home?.test(address) === true
+
+/** The provider of a server as traces name it: its cloud, else the vendor of its contract, else its driver. */
+export const providerOf = (driver: string, cloud: CloudName | undefined): string =>
+  cloud === undefined ? factsOf(driver)?.provider ?? driver : clouds[cloud].provider
 
 /** An address without what names an endpoint beyond the base URL. */
 export const baseAddress = (driver: string, path: string): string =>

@@ -23,12 +23,18 @@ export interface ProtocolFacts {
   readonly family: string | undefined
   /** The tokens that its servers charge apart. */
   readonly units: ReadonlyArray<TokenUnit>
+  /** Its vendor by OpenTelemetry's conventions (`gen_ai.provider.name`); `undefined` for one that they do not have. */
+  readonly provider: string | undefined
+  /** The vendor's own servers, whose models are all that the vendor says of them; `undefined` for what is no server. */
+  readonly home: RegExp | undefined
   /** What the addresses that operators paste end with beyond the base URL. */
   readonly endpoint: RegExp
 }
 
 /** Most vendors have one price for all tokens of a prompt. */
 export const usualUnits: ReadonlyArray<TokenUnit> = ["input", "output"]
+
+const openAiHome = /^https:\/\/(?:[a-z]+\.)?api\.openai\.com(?:[:/]|$)/
 
 /** What is true of the servers of vendors. */
 const server = { needsAccounts: false, hasNatives: false } as const
@@ -43,6 +49,8 @@ export const protocols = {
     hasTools: false,
     family: undefined,
     units: usualUnits,
+    provider: undefined,
+    home: undefined,
     endpoint: /\/+$/
   },
   openai: {
@@ -53,6 +61,8 @@ export const protocols = {
     family: "openai",
     // Its servers are of many vendors.
     units: usualUnits,
+    provider: "openai",
+    home: openAiHome,
     endpoint: /(?:\/chat\/completions)?\/*$/
   },
   responses: {
@@ -62,6 +72,8 @@ export const protocols = {
     hasTools: false,
     family: "openai",
     units: ["input", "cached_input", "output"],
+    provider: "openai",
+    home: openAiHome,
     endpoint: /(?:\/(?:chat\/completions|responses))?\/*$/
   },
   messages: {
@@ -71,6 +83,8 @@ export const protocols = {
     hasTools: true,
     family: "messages",
     units: ["input", "cached_input", "cache_write", "cache_write_1h", "output"],
+    provider: "anthropic",
+    home: /^https:\/\/api\.anthropic\.com(?:[:/]|$)/,
     endpoint: /(?:\/v1)?(?:\/messages)?\/*$/
   },
   generate: {
@@ -81,6 +95,8 @@ export const protocols = {
     hasTools: true,
     family: "generate",
     units: ["input", "cached_input", "output"],
+    provider: "gcp.gemini",
+    home: /^https:\/\/generativelanguage\.googleapis\.com(?:[:/]|$)/,
     endpoint: /(?:\/models(?:\/[^/]*:\w+)?)?\/*$/
   }
 } as const satisfies { readonly [name: string]: ProtocolFacts }
@@ -123,7 +139,11 @@ export interface VendorAddress {
 }
 
 interface Cloud {
+  /** By OpenTelemetry's conventions, as of contracts. */
+  readonly provider: string
   readonly needs: ReadonlyArray<PlaceField>
+  /** Whether a model is asked anywhere in the world, for the list price of its vendor: within a region it costs more. */
+  readonly isGlobal: (place: VendorPlace, model: string) => boolean
   readonly servers: { readonly [Driver in ServerProtocol]?: (place: VendorPlace) => VendorAddress }
 }
 
@@ -160,21 +180,39 @@ const azure = ({ resource }: VendorPlace): VendorAddress => ({
   keyHeader: "api-key"
 })
 
+/** Models of Bedrock say themselves where they are asked: without a prefix in the region of the server. */
+const isGlobalProfile = (_: VendorPlace, model: string): boolean => /(?:^|\/)global\./.test(model)
+
 /**
  * Vendors whose servers are found by what operators say of them: what that is, and the address of the server of each driver. `vendors.ts` has
  * what these servers have otherwise than the contracts.
  */
 export const clouds = {
   bedrock: {
+    provider: "aws.bedrock",
     needs: ["region"],
+    isGlobal: isGlobalProfile,
     servers: { openai: mantle("v1"), responses: mantle("v1"), messages: mantle("anthropic") }
   },
   "bedrock-runtime": {
+    provider: "aws.bedrock",
     needs: ["region"],
+    isGlobal: isGlobalProfile,
     servers: { openai: runtime("/openai/v1"), responses: runtime("/openai/v1"), messages: runtime("") }
   },
-  vertex: { needs: ["region", "project"], servers: { generate: vertex("google"), messages: vertex("anthropic") } },
-  azure: { needs: ["resource"], servers: { openai: azure, responses: azure } }
+  vertex: {
+    provider: "gcp.vertex_ai",
+    needs: ["region", "project"],
+    isGlobal: ({ region }: VendorPlace) => region === "global",
+    servers: { generate: vertex("google"), messages: vertex("anthropic") }
+  },
+  azure: {
+    provider: "azure.ai.openai",
+    needs: ["resource"],
+    // The type of a deployment says where it is asked, and only Azure knows it.
+    isGlobal: () => false,
+    servers: { openai: azure, responses: azure }
+  }
 } as const satisfies { readonly [name: string]: Cloud }
 
 /** A vendor by its name in the configuration. */
@@ -185,6 +223,10 @@ export const cloudNames = Object.keys(clouds) as ReadonlyArray<CloudName>
 
 /** The drivers that a vendor has servers of. */
 export const driversOfCloud = (name: CloudName): ReadonlyArray<string> => Object.keys(clouds[name].servers)
+
+/** Whether a model of a vendor's server is asked anywhere in the world, and not within a region. */
+export const isGlobal = (name: CloudName, place: VendorPlace, model: string): boolean =>
+  clouds[name].isGlobal(place, model)
 
 /** The address of a vendor's server; `undefined` for a driver that it has no server of. */
 export const addressOfCloud = (name: CloudName, driver: string, place: VendorPlace): VendorAddress | undefined => {

@@ -6,14 +6,7 @@
 import { isServer } from "../contracts/drivers.ts"
 import type { Windows } from "./fits.ts"
 import { knownModels } from "./knownModels.ts"
-import {
-  factsOfRoute,
-  mergeFacts,
-  type ModelFacts,
-  plainFacts,
-  type SourcedFacts,
-  withoutWindow
-} from "./modelFacts.ts"
+import { factsOfRoute, mergeFacts, type ModelFacts, plainFacts, type SourcedFacts, withoutFact } from "./modelFacts.ts"
 import { normalizeModelName } from "./models.ts"
 import { findNamed, findOfVendor, type NameTable } from "./nameTable.ts"
 import { type ListedModel, type Route, type RouteTable, type Target, targetName } from "./routes.ts"
@@ -29,6 +22,8 @@ export class Catalogue {
   readonly #facts = new Map<string, SourcedFacts>()
   /** Upstreams that are servers, whose names of models are the vendors'. */
   readonly #servers: ReadonlySet<string>
+  /** Upstreams whose servers are the vendors' own. */
+  readonly #homes: ReadonlySet<string>
   /** Upstreams whose servers set the window themselves. */
   readonly #windowSetters: ReadonlySet<string>
 
@@ -36,6 +31,7 @@ export class Catalogue {
     this.#table = table
     this.#given = given
     this.#servers = new Set(table.config.upstreams.flatMap(({ driver, name }) => isServer(driver) ? [name] : []))
+    this.#homes = new Set(table.config.upstreams.flatMap(({ isHome, name }) => isHome ? [name] : []))
     this.#windowSetters = new Set(
       [...table.config.listed ?? []].flatMap(([upstream, list]) =>
         [...list.values()].some(({ setsWindow }) => setsWindow === true) ? [upstream] : []
@@ -80,12 +76,14 @@ export class Catalogue {
     const given = findNamed(this.#given, { upstream, model: id, served, asked: undefined }, (facts) => facts)?.found
     // An id may be the name of another vendor's model, for clients that ask for it. The server's own name is not.
     const known = this.#servers.has(upstream) ? findOfVendor(knownModels, name) : undefined
+    // What binds schemas is the server, and other hosts of the same model may not.
+    const knownHere = this.#homes.has(upstream) ? known : withoutFact(known, "schemas")
     const setsWindow = this.#windowSetters.has(upstream)
     return mergeFacts([
       ["entry", facts],
       ["server", ofServer],
-      ["model_facts", setsWindow ? withoutWindow(given) : given],
-      ["known", setsWindow ? withoutWindow(known) : known]
+      ["model_facts", setsWindow ? withoutFact(given, "context_window") : given],
+      ["known", setsWindow ? withoutFact(knownHere, "context_window") : knownHere]
     ])
   }
 }

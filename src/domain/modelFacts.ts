@@ -155,9 +155,9 @@ export const factsOfRoute = (own: ModelFacts | undefined, targets: ReadonlyArray
   return mergeFacts([["entry", own], ["targets", all as ModelFacts]])
 }
 
-/** The facts without the window, for servers that set it themselves. */
-export const withoutWindow = (facts: ModelFacts | undefined): ModelFacts | undefined => {
-  if (facts?.context_window === undefined) return facts
-  const { context_window: _, ...rest } = facts
+/** The facts without one of them. */
+export const withoutFact = (facts: ModelFacts | undefined, name: FactName): ModelFacts | undefined => {
+  if (facts?.[name] === undefined) return facts
+  const { [name]: _, ...rest } = facts
   return rest
 }

@@ -29,15 +29,21 @@ export const makeNameTable = <A>(entries: Iterable<readonly [name: string, value
   return { exact, prefixes: prefixes.sort(([a], [b]) => b.length - a.length) }
 }
 
-/** The name of a model without its publisher, as hosts of many vendors' models write it: `openai/gpt-5`. */
-const withoutPublisher = (name: string): string => name.slice(name.lastIndexOf("/") + 1)
+/** A vendor's name of a model between what Bedrock adds: regions, the vendor and a version. */
+const ofCloud = /^(?:[a-z]{2,6}\.)?anthropic\.(.+?)(?:-v\d+(?::\d+)?)?$/
 
-/** The date of a release at the end of a model's name. */
-const date = /-20\d\d-?\d\d-?\d\d$/
+/**
+ * The vendor's name of a model: without its publisher, as hosts of many vendors' models write it (`openai/gpt-5`), and without what clouds
+ * add (`eu.anthropic.claude-sonnet-4-5-20250929-v1:0`).
+ */
+const vendorsName = (name: string): string => name.slice(name.lastIndexOf("/") + 1).replace(ofCloud, "$1")
+
+/** The date of a release at the end of a model's name. Vertex AI writes `@` before it. */
+const date = /[-@]20\d\d-?\d\d-?\d\d$/
 
 /** The value of a model by its vendor's own name. A release by its date has that of its name without the date, unless it has its own. */
 export const findOfVendor = <A>({ exact }: NameTable<A>, served: string): A | undefined => {
-  const name = withoutPublisher(served)
+  const name = vendorsName(served)
   return exact.get(name) ?? exact.get(name.replace(date, ""))
 }
 

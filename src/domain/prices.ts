@@ -68,8 +68,8 @@ export interface ServedPrices {
   readonly names: ReadonlyMap<string, string>
   /** List prices by the vendors' names of models, below all that is configured; empty if they are switched off. */
   readonly list: NameTable<PricedEntry>
-  /** Upstreams that are servers, whose names of models are the vendors'. */
-  readonly servers: ReadonlySet<string>
+  /** Whether the list's prices count for an upstream's model, by the server's own name. That depends on who serves it, and where. */
+  readonly isListed: (upstream: string, model: string) => boolean
 }
 
 /** The configured prices. */
@@ -89,8 +89,9 @@ export const servedName = ({ served }: PriceTable, upstream: string, model: stri
  */
 const listPriceOf = (table: PriceTable, now: number, upstream: string, model: string): NamedPrice | undefined => {
   const { served } = table
-  if (served?.servers.has(upstream) !== true) return undefined
-  const found = findOfVendor(served.list, servedName(table, upstream, model))?.at(now)
+  const name = servedName(table, upstream, model)
+  if (served?.isListed(upstream, name) !== true) return undefined
+  const found = findOfVendor(served.list, name)?.at(now)
   return found && { ...found, entry: `list price of ${found.price.listed}` }
 }
 

@@ -55,6 +55,8 @@ export interface RoutedUpstream {
   /** In lower case, without `/`. */
   readonly name: string
   readonly driver: string
+  /** Its server is the vendor's own, so that all that is known of the vendor's models is true of it. */
+  readonly isHome: boolean
   /** False while the operator has disabled it: models that only it has are unknown to callers. */
   readonly enabled: boolean
   /** The configured models, in order. */

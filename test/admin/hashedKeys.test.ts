@@ -93,13 +93,20 @@ describe("a key that is kept as a hash", () => {
     await untilHolds(async () => (await call("GET", "/admin/config")).json["keys"]?.toString() === weak)
     const added = await call("POST", "/admin/keys", { body: { generate: true } })
     assert.strictEqual(added.status, 200)
+    assert.notProperty(added.json, "warning")
     const key = String(added.json["key"])
     assert.deepEqual(written()["keys"], [weak, {
       hash: `sha256:${sha256Hex(key)}`,
       preview: String(added.json["preview"])
     }])
     assert.strictEqual(await chat(key), 200)
-    await call("POST", "/admin/keys", { body: { key: "short" } })
+    const kept = await call("POST", "/admin/keys", { body: { key: "short" } })
+    assert.strictEqual(
+      kept.json["warning"],
+      `the key ${
+        keyId("short", sha256Hex)
+      } can be guessed from a hash, so it stays as it is: replace it by a generated one`
+    )
     assert.deepEqual((written()["keys"] as ReadonlyArray<unknown>).at(-1), "short")
   })
 

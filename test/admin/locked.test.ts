@@ -7,7 +7,8 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { ConfigStore } from "../../src/config/ConfigStore.ts"
 import { Environment } from "../../src/config/Environment.ts"
-import type { RawConfig } from "../../src/config/json.ts"
+import { type RawConfig, sha256Hex } from "../../src/config/json.ts"
+import { tokenIdentifier } from "../../src/domain/identity.ts"
 import { withVariables } from "../config/support.ts"
 import { adminKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilHolds } from "../support/until.ts"
@@ -23,7 +24,13 @@ afterEach(async () => {
 })
 
 const strong = "sk-gw-Zk3vQ9xT1mB7cR5nW8yL2pD6sF4hJ0aGuEiOtUqXrVw"
-const config: RawConfig = { keys: ["a-key", strong], upstream: { driver: "embedded" } }
+const config: RawConfig = {
+  keys: ["a-key", strong],
+  upstream: { driver: "embedded" },
+  upstreams: { gpu: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { m: "m" } } },
+  accounts: [{ upstream: "gpu", token: "an-account" }]
+}
+const account = encodeURIComponent(tokenIdentifier("an-account", sha256Hex))
 
 const start = async (raw: RawConfig, variables: Readonly<Record<string, string>> = {}) => {
   folder = mkdtempSync(path.join(tmpdir(), "locked-"))
@@ -40,6 +47,9 @@ const start = async (raw: RawConfig, variables: Readonly<Record<string, string>>
   })
 }
 
+const secret = `whsec_${Buffer.alloc(32, 1).toString("base64")}`
+const webhook = { name: "pager", url: "http://127.0.0.1:9/hook", secret }
+
 /** Changes of every kind of entry. */
 const changes: ReadonlyArray<readonly [method: string, path: string, body?: unknown]> = [
   ["POST", "/admin/config", { keys: ["other"] }],
@@ -50,6 +60,14 @@ const changes: ReadonlyArray<readonly [method: string, path: string, body?: unkn
   ["PUT", "/admin/settings", { runtime: { account_max_queue: 3 } }],
   ["PUT", "/admin/prices", { prices: { any: { input: 1 } } }],
   ["PUT", "/admin/routes", { routes: { any: ["default/upstream-chat"] } }],
+  ["POST", "/admin/accounts", { token: "another-account", upstream: "gpu" }],
+  ["POST", "/admin/accounts/batch", { action: "disable", identifiers: [decodeURIComponent(account)] }],
+  ["PATCH", `/admin/accounts/${account}`, { note: "changed" }],
+  ["DELETE", `/admin/accounts/${account}`],
+  ["POST", "/admin/upstreams", { name: "other", driver: "openai", base_url: "http://127.0.0.1:9/v1" }],
+  ["PATCH", "/admin/upstreams/gpu", { enabled: false }],
+  ["DELETE", "/admin/upstreams/gpu?force=true"],
+  ["PUT", "/admin/webhooks", { webhooks: [webhook] }],
   ["POST", "/admin/tokens", { name: "dashboard", role: "viewer" }],
   ["POST", "/admin/settings/password", { new_password: "a long password" }]
 ]

@@ -91,7 +91,7 @@ export const startCluster = async (options: ClusterOptions): Promise<Cluster> =>
       ...storeEnv,
       ...env
     })
-    const [, url = ""] = await running.printed(/listens on (http:\S+)/)
+    const [, url = ""] = await running.printed(/listens on (https?:\S+)/)
     const node: ClusterNode = {
       id,
       url,

@@ -6,12 +6,16 @@ import { afterAll, afterEach, assert, beforeAll, beforeEach, describe, it } from
 import { Effect, Exit, Scope } from "effect"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
+import { get } from "node:https"
 import { BoundSocket } from "node:net"
+import { tmpdir } from "node:os"
 import path from "node:path"
+import type { TLSSocket } from "node:tls"
 import { accounts, admin, chat, send, times } from "../gateway/support.ts"
 import { run } from "../server/cli/process.ts"
+import { makeAuthority } from "../support/certificates.ts"
 import { adminKey, businessKey } from "../support/gateway.ts"
 import { freePort, redisServer } from "../support/redisServer.ts"
 import { service, serviceEnvironment } from "../support/service.ts"
@@ -426,5 +430,52 @@ describe("workers without a store", () => {
   it("are refused if their number is 0", async () => {
     const { code, stderr } = await run(["serve", "--workers", "0"], { env })
     assert.deepStrictEqual([code, stderr], [1, "GATEWAY_WORKERS must be a number between 1 and 256, or auto\n"])
+  })
+})
+
+describe("TLS of two workers", () => {
+  it("has a changed certificate in each of them, and serves on meanwhile", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "workers-tls-"))
+    const authority = makeAuthority()
+    const [cert, key] = [path.join(folder, "cert.pem"), path.join(folder, "key.pem")]
+    const write = (name: string) => {
+      const signed = authority.sign("IP:127.0.0.1", name)
+      writeFileSync(cert, signed.cert)
+      writeFileSync(key, signed.key)
+    }
+    write("DNS:first.test")
+    const { cluster, machine } = await startWorkers({ config: { server: { tls: { cert, key } } } })
+    try {
+      const port = new URL(machine.url).port
+      /** The worker that a new connection leads to, and the names in its certificate. */
+      const ask = () =>
+        new Promise<readonly [worker: string, names: string]>((resolve, reject) => {
+          const options = { port, host: "127.0.0.1", path: "/admin/nodes", ca: authority.cert, agent: false }
+          get({ ...options, headers: admins }, (response) => {
+            const { subjectaltname = "" } = (response.socket as TLSSocket).getPeerCertificate()
+            let text = ""
+            response.on("data", (piece: Buffer) => text += piece.toString()).on("end", () => {
+              const { nodes } = JSON.parse(text) as {
+                readonly nodes: ReadonlyArray<{ readonly id: string; readonly self: boolean }>
+              }
+              resolve([nodes.find(({ self }) => self)?.id ?? "", subjectaltname])
+            })
+          }).on("error", reject)
+        })
+      const untilBoth = async (name: string) => {
+        const workers = new Set<string>()
+        await untilHolds(async () => {
+          const [worker, names] = await ask()
+          if (names.includes(name)) workers.add(worker)
+          return workers.size === 2
+        })
+      }
+      await untilBoth("first.test")
+      write("DNS:second.test")
+      await untilBoth("second.test")
+    } finally {
+      await cluster.stop()
+      rmSync(folder, { recursive: true })
+    }
   })
 })

@@ -33,6 +33,30 @@ const hosted = {
 /** The configuration with one upstream, `gpu`, with changed fields. */
 const withGpu = (changes: RawConfig): RawConfig => ({ upstreams: { gpu: { ...gpu, ...changes } } })
 
+describe("what an upstream does with strict schemas", () => {
+  it.effect("is one of three words for a model, and one of two for a route", () =>
+    Effect.gen(function*() {
+      const raw = {
+        upstreams: {
+          gpu: {
+            driver: "openai",
+            base_url: "http://127.0.0.1:9/v1",
+            models: { m: { model: "m", schemas: "strict" } }
+          },
+          far: { driver: "openai", base_url: "http://127.0.0.1:9/v1", models: { m: "m" } }
+        },
+        model_facts: { "vendor/*": { schemas: true } },
+        routes: { r: { targets: ["far/m"], schemas: "binding" } }
+      }
+      const { faults } = yield* Effect.flip(decodeConfig(raw, { duplicates: "refuse" }))
+      assert.deepEqual(faults.map(({ message }) => message).sort(), [
+        "model_facts.vendor/*.schemas must be one of none, advisory, binding",
+        "routes.r.schemas must be one of preferred, required",
+        "upstreams.gpu.models.m.schemas must be one of none, advisory, binding"
+      ])
+    }))
+})
+
 describe("upstreams and routes of the configuration", () => {
   it.effect("are decoded with their defaults, and say what names stand for", () =>
     Effect.gen(function*() {

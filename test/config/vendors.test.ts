@@ -19,6 +19,16 @@ describe("an upstream with a vendor", () => {
         [azure.base_url, azure.credential_header],
         ["https://res.openai.azure.com/openai/v1", "api-key"]
       )
+      const foundry = yield* upstreamOf({
+        driver: "responses",
+        vendor: "azure",
+        resource: "res",
+        base_url: "https://res.services.ai.azure.com"
+      })
+      assert.deepStrictEqual(
+        [foundry.base_url, foundry.credential_header],
+        ["https://res.services.ai.azure.com/openai/v1", "api-key"]
+      )
       const endpoint = yield* upstreamOf({ ...bedrock, base_url: "https://vpce.example" })
       assert.strictEqual(endpoint.base_url, "https://vpce.example/anthropic")
     }))

@@ -19,7 +19,7 @@ import {
   ways
 } from "../several/support.ts"
 import { type RunningGateway, startGateway } from "../support/gateway.ts"
-import { secrets, startTokenServer, type TokenServer } from "./tokenServer.ts"
+import { certificate, privateKey, secrets, startTokenServer, type TokenServer } from "./tokenServer.ts"
 
 let farm: Farm
 let tokens: TokenServer
@@ -69,6 +69,21 @@ const accepting = (token: string, answer: Behaviour): Behaviour => (request, ind
 const error = (status: number, message: string, code?: string): Behaviour => () =>
   json(status, { error: { message, ...(code === undefined ? {} : { code }) } })
 
+/** A program of the system that prints the text of a file. */
+const printing = (file: string, ...args: ReadonlyArray<string>) => ({
+  from: "command",
+  run: [process.execPath, "-p", "require('node:fs').readFileSync(process.argv[1], 'utf8').trim()", file, ...args],
+  for: 600
+})
+
+const names = ["one", "two", "three"]
+
+const entraClient = () => ({ from: "entra", tenant: "tenant-1", client: "client-1", authority: tokens.url })
+const client = (secret: string) => ({ ...entraClient(), secret })
+
+/** A line of a key in PEM, which every form of it has. */
+const bodyOfKey = (pem: string): string => pem.split("\n")[2]!
+
 const expired = [
   ["401", error(401, "Unauthorized")],
   ["401 with a code", error(401, "the token is over", "token_expired")],
@@ -87,6 +102,50 @@ describe.each(expired)("a token that the server refuses by %s", (_, answer) => {
     const told = await send(gateway, way, `${name}/m`)
     assert.deepStrictEqual([told.status, told.text], [200, "Hello"], told.body)
     assert.deepStrictEqual(keys(name), ["t-first", "t-second"])
+  })
+})
+
+describe("a token of a program", () => {
+  it("that ends in mid-life is replaced by the next one, which the program prints, for all concurrent requests", async () => {
+    const file = put("printed", "t-first")
+    await start([{ upstream: "one", credential: printing(file) }])
+    farm.answer("one", (request) => said("Hello", request))
+    assert.strictEqual((await chat(gateway, "one/m")).status, 200)
+    put("printed", "t-second")
+    farm.answer("one", accepting("t-second", error(401, "Unauthorized")))
+    const told = await Promise.all(Array.from({ length: 4 }, () => chat(gateway, "one/m")))
+    assert.deepStrictEqual(told.map(({ status }) => status), [200, 200, 200, 200])
+    assert.deepStrictEqual([...new Set(keys("one"))], ["t-first", "t-second"])
+    const { items: [item] } = (await call("GET", "/admin/accounts")).json as { items: ReadonlyArray<RawConfig> }
+    assert.deepInclude(item, { health: "ready" })
+  })
+})
+
+describe("a route over upstreams whose accounts have credentials", () => {
+  it("goes on to the next upstream where a source fails, and where a server refuses its new token too", async () => {
+    const refused = put("refused", "t-refused")
+    gateway = await startGateway({
+      upstreams: Object.fromEntries(names.map((name) => [name, farm.upstream(name)])),
+      accounts: [
+        { upstream: "one", credential: { from: "file", path: path.join(folder, "missing") } },
+        { upstream: "two", credential: { from: "file", path: refused } },
+        { upstream: "three", credential: client(secrets.client) }
+      ],
+      routes: { any: ["one/m", "two/m", "three/m"] }
+    }, { logger, logLevel: "Debug" })
+    farm.answer("one", (request) => said("Never", request))
+    farm.answer("two", error(401, "Unauthorized"))
+    farm.answer("three", (request) => said("Hello", request))
+    const told = await chat(gateway, "any")
+    assert.deepStrictEqual([told.status, told.text], [200, "Hello"], told.body)
+    assert.deepStrictEqual([keys("one"), keys("two")], [[], ["t-refused"]])
+    assert.match(String(keys("three")[0]), /^client-token-\d+$/)
+    const { items } = (await call("GET", "/admin/accounts")).json as { items: ReadonlyArray<RawConfig> }
+    assert.deepStrictEqual(items.map(({ health, upstream }) => [upstream, health]).sort(), [
+      ["one", "out"],
+      ["three", "ready"],
+      ["two", "out"]
+    ])
   })
 })
 
@@ -114,49 +173,69 @@ describe("a refusal for another reason", () => {
   })
 })
 
-/** A program of the system that prints the text of a file. */
-const printing = (file: string, ...args: ReadonlyArray<string>) => ({
-  from: "command",
-  run: [process.execPath, "-p", "require('node:fs').readFileSync(process.argv[1], 'utf8').trim()", file, ...args],
-  for: 600
-})
-
 const canaries = {
   file: "canary-of-a-file",
   program: "canary-of-a-program",
   argument: "canary-of-an-argument",
-  client: secrets.client
+  client: secrets.client,
+  refresh: secrets.refresh,
+  federated: secrets.subject,
+  googleKey: bodyOfKey(privateKey),
+  entraKey: bodyOfKey(certificate.key)
 }
 
-const names = ["one", "two", "three"]
-
-const client = (secret: string) => ({
-  from: "entra",
-  tenant: "tenant-1",
-  client: "client-1",
-  secret,
-  authority: tokens.url
+/** The accounts whose secrets these are, by their upstreams. */
+const secretAccounts = (): Readonly<Record<string, RawConfig>> => ({
+  one: { from: "file", path: put("of-file", canaries.file) },
+  two: printing(put("of-program", canaries.program), canaries.argument),
+  three: client(secrets.client),
+  service: {
+    from: "google",
+    file: put(
+      "service.json",
+      JSON.stringify({
+        type: "service_account",
+        client_email: "gateway@project.iam.gserviceaccount.com",
+        private_key: privateKey,
+        private_key_id: "key-1",
+        token_uri: `${tokens.url}/google`
+      })
+    )
+  },
+  user: {
+    from: "google",
+    file: put(
+      "user.json",
+      JSON.stringify({
+        type: "authorized_user",
+        client_id: "client-1",
+        client_secret: secrets.client,
+        refresh_token: secrets.refresh,
+        token_uri: `${tokens.url}/google`
+      })
+    )
+  },
+  certified: { ...entraClient(), certificate_file: put("certificate.pem", `${certificate.key}${certificate.cert}`) },
+  federated: { ...entraClient(), federated_file: put("federated", secrets.subject) }
 })
+const secretNames = ["one", "two", "three", "service", "user", "certified", "federated"]
 
 describe("the secrets of credentials", () => {
   const begin = async () => {
-    await start([
-      { upstream: "one", credential: { from: "file", path: put("of-file", canaries.file) } },
-      { upstream: "two", credential: printing(put("of-program", canaries.program), canaries.argument) },
-      { upstream: "three", credential: client(secrets.client) }
-    ], ["one", "two", "three"])
-    for (const name of names) farm.answer(name, (request) => said("Hello", request))
+    const accounts = Object.entries(secretAccounts()).map(([upstream, credential]) => ({ upstream, credential }))
+    await start(accounts, secretNames)
+    for (const name of secretNames) farm.answer(name, (request) => said("Hello", request))
   }
 
   it("are in no reply of the admin API, log line, record, capture, metric or error", async () => {
     await begin()
     await call("PUT", "/admin/settings", { body: { captures: { enabled: true } } })
-    for (const name of names) {
-      assert.strictEqual((await chat(gateway, `${name}/m`)).status, 200)
+    for (const name of secretNames) {
+      assert.strictEqual((await chat(gateway, `${name}/m`)).status, 200, name)
       // A server that repeats the token in its error.
       farm.answer(name, ({ key }) => json(401, { error: { message: `the token ${key} is unknown to us` } }))
     }
-    const told = await Promise.all(names.map((name) => chat(gateway, `${name}/m`)))
+    const told = await Promise.all(secretNames.map((name) => chat(gateway, `${name}/m`)))
     assert.deepStrictEqual([keys("one")[0], keys("two")[0]], [canaries.file, canaries.program])
     const paths = [
       "/admin/accounts",
@@ -173,7 +252,9 @@ describe("the secrets of credentials", () => {
     const replies = await Promise.all(paths.map((place) => call("GET", place)))
     assert.deepStrictEqual(replies.map(({ status }) => status), paths.map(() => 200))
     const all = [...replies.map(({ text }) => text), ...told.map(({ body }) => body), ...lines].join("\n")
-    for (const secret of [...Object.values(canaries), "client-token-"]) assert.notInclude(all, secret)
+    for (const secret of [...Object.values(canaries), "client-token-", "service-token-", "user-token-"]) {
+      assert.notInclude(all, secret)
+    }
     // What they are of is shown.
     for (const shown of ["of-file", process.execPath, "is unknown to us"]) assert.include(all, shown)
   })
@@ -210,7 +291,7 @@ describe("the secrets of credentials", () => {
     const body = bodyOf({ from: "command", run: [process.execPath, "-e", script] })
     const answer = await call(method, place, { body })
     const after = await call("GET", "/admin/accounts")
-    assert.strictEqual((after.json as { readonly total: number }).total, 3, answer.text)
+    assert.strictEqual((after.json as { readonly total: number }).total, secretNames.length, answer.text)
     await chat(gateway, "one/m")
     assert.notInclude(readdirSync(folder), "evidence")
     assert.include(readFileSync(path.join(folder, "of-file"), "utf8"), canaries.file)

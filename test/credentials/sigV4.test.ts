@@ -5,6 +5,7 @@ import * as FastCheck from "fast-check"
 import { readFileSync } from "node:fs"
 import { signatureOf, type SignedRequest } from "../../src/credentials/sigV4.ts"
 import { refusalOf } from "../../src/testing/clouds/signature.ts"
+import { pageText } from "../support/snippets.ts"
 
 interface Vectors {
   readonly service: string
@@ -39,6 +40,9 @@ const headersOf = (headers: Vectors["tests"][number]["headers"]): Readonly<Recor
 }
 
 describe("a signature of Signature Version 4", () => {
+  it("is tested by as many vectors as the page says", () =>
+    assert.include(pageText("docs/guides/credentials.md"), `${vectors.tests.length} of the 31 vectors`))
+
   it.effect.each(vectors.tests)(
     "is the one that AWS has published: $name",
     ({ authz, body, headers, method, uri }) =>

@@ -148,6 +148,16 @@ export const startTokenServer = async (): Promise<TokenServer> => {
     }]
   }
 
+  const badRequest: Answer = [400, { error: "invalid_request" }]
+
+  /** A token of a managed identity: the one that the client names, or the only one of the computer. */
+  const managedToken = (query: URLSearchParams, life: object): Answer => {
+    const oid = new Map([[null, "object-1"], ["client-2", "object-2"]]).get(query.get("client_id"))
+    if (oid === undefined || query.get("resource") !== "https://cognitiveservices.azure.com") return badRequest
+    const claims = Buffer.from(JSON.stringify({ oid })).toString("base64url")
+    return [200, { access_token: `e30.${claims}.x`, ...life }]
+  }
+
   const answer = async (
     path: string,
     form: URLSearchParams,
@@ -201,12 +211,15 @@ export const startTokenServer = async (): Promise<TokenServer> => {
         return isProven ? token("client") : [401, { error: "invalid_client", error_description: "AADSTS7000215" }]
       }
       case "/metadata/identity/oauth2/token ": {
-        const isAsked = headers["metadata"] === "true" && searchParams.get("api-version") === "2018-02-01" &&
-          searchParams.get("resource") === "https://cognitiveservices.azure.com"
-        const claims = Buffer.from(JSON.stringify({ oid: "object-1" })).toString("base64url")
-        return isAsked
-          ? [200, { access_token: `e30.${claims}.x`, expires_in: "86399", expires_on: "1" }]
-          : [400, { error: "invalid_request" }]
+        const isAsked = headers["metadata"] === "true" && searchParams.get("api-version") === "2018-02-01"
+        return isAsked ? managedToken(searchParams, { expires_in: "86399", expires_on: "1" }) : badRequest
+      }
+      case "/msi/token ": {
+        if (headers["x-identity-header"] !== secrets.client) return [401, { statusCode: 401, message: "no" }]
+        const expires_on = String(Math.floor(now().getTime() / 1_000) + 86_400)
+        return searchParams.get("api-version") === "2019-08-01"
+          ? managedToken(searchParams, { expires_on })
+          : badRequest
       }
       default:
         return [404, { error: "not_found" }]

@@ -22,7 +22,19 @@ beforeEach(() => {
   server.skew = 0
   server.seen.length = 0
 })
-afterEach(() => rmSync(folder, { recursive: true }))
+const appService = ["IDENTITY_ENDPOINT", "IDENTITY_HEADER"]
+const variables = appService.map((name) => process.env[name])
+const setVariables = (values: ReadonlyArray<string | undefined>) => {
+  for (const [i, name] of appService.entries()) {
+    if (values[i] === undefined) delete process.env[name]
+    else process.env[name] = values[i]
+  }
+}
+beforeEach(() => setVariables([]))
+afterEach(() => {
+  setVariables(variables)
+  rmSync(folder, { recursive: true })
+})
 
 const put = (content: unknown): string => {
   const file = path.join(folder, "credential.json")
@@ -196,6 +208,36 @@ describe("entra", () => {
       assert.strictEqual((yield* issue(maker)).lives, 86_399_000)
       assert.strictEqual(maker.identity(), "object-1")
     }))
+
+  it.live("asks for the managed identity that a client names", () =>
+    Effect.gen(function*() {
+      const maker = entraTokens({ from: "entra", client: "client-2" })
+      assert.strictEqual(maker.identity(), "client-2")
+      yield* issue(maker)
+      assert.strictEqual(maker.identity(), "object-2")
+      const unknown = entraTokens({ from: "entra", client: "client-3" })
+      assert.strictEqual(
+        yield* failure(unknown),
+        "entra: the identity server answered with HTTP 400 invalid_request"
+      )
+    }))
+
+  it.live.each([{ named: {}, oid: "object-1" }, { named: { client: "client-2" }, oid: "object-2" }])(
+    "asks App Service for its managed identity: $oid",
+    ({ named, oid }) =>
+      Effect.gen(function*() {
+        process.env["IDENTITY_ENDPOINT"] = `${server.url}/msi/token`
+        process.env["IDENTITY_HEADER"] = secrets.client
+        const maker = entraTokens({ from: "entra", ...named })
+        const { lives = 0 } = yield* issue(maker)
+        // The end is in whole seconds.
+        assert.isTrue(lives > 86_398_000 && lives <= 86_400_000)
+        assert.strictEqual(maker.identity(), oid)
+        assert.deepStrictEqual(server.seen.map(({ path }) => path.split("?")[0]), ["/msi/token"])
+        process.env["IDENTITY_HEADER"] = "canary"
+        assert.strictEqual(yield* failure(maker), "entra: the identity server answered with HTTP 401")
+      })
+  )
 
   it.live("says that a server cannot be reached", () =>
     Effect.gen(function*() {

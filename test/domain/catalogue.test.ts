@@ -1,5 +1,6 @@
 /** The catalogue: which source a fact of a target is from, field by field. */
 import { assert, describe, it } from "@effect/vitest"
+import { isHome } from "../../src/contracts/drivers.ts"
 import { catalogueOf } from "../../src/domain/catalogue.ts"
 import { knownModels } from "../../src/domain/knownModels.ts"
 import type { ModelFacts } from "../../src/domain/modelFacts.ts"
@@ -14,17 +15,19 @@ import {
 
 interface Setting {
   readonly driver?: string
+  readonly isHome?: boolean
   readonly models?: ReadonlyArray<Partial<RoutedModel> & { readonly id: string }>
   readonly listed?: ReadonlyArray<ServersModel>
   readonly model_facts?: { readonly [name: string]: ModelFacts }
 }
 
-const setUp = ({ driver = "openai", listed = [], model_facts = {}, models = [] }: Setting) => {
+const setUp = ({ driver = "openai", isHome = false, listed = [], model_facts = {}, models = [] }: Setting) => {
   const route_table = withListed(
     makeRouteTable({
       upstreams: [{
         name: "default",
         driver,
+        isHome,
         enabled: true,
         models: models.map((model) => ({ reasoning: "auto", search: false, ...model }))
       }],
@@ -47,6 +50,39 @@ const known = "gpt-4o"
 const knownWindow = knownModels.exact.get(known)!.context_window!
 
 describe("a fact", () => {
+  it("about strict schemas is known of a vendor's model at the vendor's own server alone", () => {
+    const schemasOf = (driver: string, address: string, model: string) =>
+      setUp({ driver, isHome: isHome(driver, address), models: [{ id: model }] }).factsOf(model).schemas
+    const binding = { value: "binding", source: "known" } as const
+    const [openAi, anthropic, google] = [
+      "https://api.openai.com/v1",
+      "https://api.anthropic.com",
+      "https://generativelanguage.googleapis.com/v1beta"
+    ]
+    assert.deepEqual(
+      [
+        schemasOf("openai", openAi, "gpt-4o"),
+        schemasOf("responses", "https://eu.api.openai.com/v1", "gpt-5-2025-08-07"),
+        schemasOf("messages", anthropic, "claude-sonnet-4-5-20250929"),
+        schemasOf("generate", google, "gemini-2.5-pro")
+      ],
+      [binding, binding, binding, binding]
+    )
+    assert.deepEqual(
+      [
+        schemasOf("openai", openAi, "gpt-4-turbo"),
+        schemasOf("openai", "https://hosted.example/v1", "gpt-4o"),
+        schemasOf("openai", "https://api.openai.com.example/v1", "gpt-4o"),
+        schemasOf("openai", `${anthropic}/v1`, "claude-sonnet-4-5"),
+        schemasOf("openai", `${google}/openai`, "gemini-2.5-pro"),
+        schemasOf("openai", "https://api.deepseek.com/v1", "deepseek-chat"),
+        schemasOf("responses", "https://my-resource.openai.azure.com/openai/v1", "gpt-4o"),
+        schemasOf("messages", "https://bedrock-runtime.eu-central-1.amazonaws.com", "claude-sonnet-4-5")
+      ].filter((found) => found !== undefined),
+      []
+    )
+  })
+
   it("is the entry's, else the server's, else that of model_facts, else the product's", () => {
     const { factsOf } = setUp({
       models: [{ id: "m", served: known, facts: { tools: false } }],

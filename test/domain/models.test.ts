@@ -13,6 +13,7 @@ const config: RouteConfig = {
   upstreams: [{
     name: "default",
     driver: "openai",
+    isHome: false,
     enabled: true,
     models: [{ id: "Local-70B", reasoning: false, search: false }]
   }],

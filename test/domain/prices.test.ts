@@ -9,7 +9,7 @@ import {
   splitAmount,
   toUnits
 } from "../../src/domain/decimal.ts"
-import { findNamed, makeNameTable, noNames } from "../../src/domain/nameTable.ts"
+import { findNamed, findOfVendor, makeNameTable, noNames } from "../../src/domain/nameTable.ts"
 import { findPrice, plainPrice, type Price, PricedEntry, priceOf } from "../../src/domain/prices.ts"
 import { addEntry, addSums, costsOf, zero } from "../../src/usage/UsageEntry.ts"
 import { costs, entry } from "../usage/support.ts"
@@ -88,7 +88,7 @@ describe("the names by which a price is found", () => {
   const served = {
     names: new Map([["gpu/small", "vendor-small-2026"]]),
     list: noNames,
-    servers: new Set(["gpu"])
+    isListed: (upstream: string) => upstream === "gpu"
   }
   /** The entry that is found for `gpu/small`, asked for as `fast`, after those before it are gone. */
   const found = (names: ReadonlyArray<string>) =>
@@ -128,6 +128,30 @@ describe("the names by which a price is found", () => {
 })
 
 describe("a table of names", () => {
+  it("finds what it has of a vendor's model by the names that hosts and clouds have for it", () => {
+    const table = makeNameTable([["claude-sonnet-4-5", "sonnet"], ["gpt-5", "gpt"], ["gpt-5-2025-08-07", "dated"]])
+    const found = (names: ReadonlyArray<string>) => names.map((name) => findOfVendor(table, name))
+    const sonnets = [
+      "claude-sonnet-4-5",
+      "claude-sonnet-4-5-20250929",
+      "claude-sonnet-4-5@20250929",
+      "anthropic.claude-sonnet-4-5",
+      "anthropic.claude-sonnet-4-5-v1",
+      "anthropic.claude-sonnet-4-5-20250929-v1:0",
+      "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+      "global.anthropic.claude-sonnet-4-5-20250929-v1:0",
+      "arn:aws:bedrock:eu-central-1:1:inference-profile/us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+      "publishers/anthropic/models/claude-sonnet-4-5@20250929"
+    ]
+    assert.deepEqual(found(sonnets), sonnets.map(() => "sonnet"))
+    assert.deepEqual(found(["openai/gpt-5", "gpt-5-2025-08-07", "gpt-5-2026-01-01"]), ["gpt", "dated", "gpt"])
+    assert.deepEqual(found(["own.claude-sonnet-4-5", "claude-sonnet-4-5-v1", "gpt-5@large"]), [
+      undefined,
+      undefined,
+      undefined
+    ])
+  })
+
   it("finds facts as it finds prices: by target, id and the server's name, then by the longest beginning", () => {
     const entries = ["near/big", "big", "near/qwen3:70b", "qwen3:70b", "near/b*", "qwen3*", "q*"]
     const table = (names: ReadonlyArray<string>) => makeNameTable(names.map((name) => [name, name] as const))

@@ -20,6 +20,7 @@ const model = (id: string) => ({ id, reasoning: "auto" as const, search: false }
 const upstream = (name: string, ...ids: ReadonlyArray<string>) => ({
   name,
   driver: "openai",
+  isHome: false,
   enabled: true,
   models: ids.map(model)
 })
@@ -103,6 +104,7 @@ const named = upstreamNames.map((name) =>
   fc.record({
     name: fc.constant(name),
     driver: fc.constantFrom("openai", "session"),
+    isHome: fc.boolean(),
     enabled: fc.boolean(),
     models: fc.subarray(ids).map((ids) => ids.map(model))
   })
@@ -110,6 +112,7 @@ const named = upstreamNames.map((name) =>
 const first = fc.record({
   name: fc.constant("default"),
   driver: fc.constantFrom("openai", "session", "embedded"),
+  isHome: fc.boolean(),
   enabled: fc.boolean(),
   models: fc.subarray(ids).map((ids) => ids.map(model))
 })

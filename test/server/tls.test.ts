@@ -2,7 +2,7 @@
 import { afterAll, afterEach, assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect, Logger } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { get } from "node:https"
+import { get, request } from "node:https"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { connect, type TLSSocket } from "node:tls"
@@ -11,6 +11,7 @@ import type { RawConfig } from "../../src/config/json.ts"
 import { askHealth } from "../../src/server/cli/health.ts"
 import { type Authority, makeAuthority } from "../support/certificates.ts"
 import { adminKey, businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { chunk, frames, startOpenAiServer } from "../support/openaiServer.ts"
 import { untilHolds } from "../support/until.ts"
 
 let folder: string
@@ -40,8 +41,8 @@ const write = (...names: ReadonlyArray<string>) => {
 
 const tls = () => ({ cert: at("cert.pem"), key: at("key.pem") })
 
-const start = async (server: RawConfig) => {
-  gateway = await startGateway({ server }, {
+const start = async (server: RawConfig, rest: RawConfig = {}) => {
+  gateway = await startGateway({ server, ...rest }, {
     logger: Logger.make(({ message }) => void lines.push(String(message)))
   })
   return new URL(gateway.url).port
@@ -71,6 +72,28 @@ const opened = (port: string, options: object = {}) =>
 
 const namesOf = (socket: TLSSocket) => socket.getPeerCertificate().subjectaltname ?? ""
 
+/** Waits until new connections have the certificate of a name. */
+const untilServed = (port: string, name: string) =>
+  untilHolds(async () => {
+    const socket = await opened(port)
+    const names = namesOf(socket)
+    socket.destroy()
+    return names.includes(name)
+  })
+
+/** A running request for a chat completion. */
+const streaming = (port: string, body: RawConfig) => {
+  let text = ""
+  const ended = new Promise<void>((resolve, reject) => {
+    const headers = { authorization: `Bearer ${businessKey}`, "content-type": "application/json" }
+    request({ port, host: "127.0.0.1", path: "/v1/chat/completions", method: "POST", ca: authority.cert, headers }, (
+      response
+    ) => response.on("data", (piece: Buffer) => text += piece.toString()).on("end", resolve).on("error", reject))
+      .on("error", reject).end(JSON.stringify(body))
+  })
+  return { ended, text: () => text }
+}
+
 /** A request on an open connection. */
 const onSocket = (socket: TLSSocket) =>
   new Promise<string>((resolve) => {
@@ -91,12 +114,7 @@ describe("TLS of the port", () => {
     const kept = await opened(port)
     assert.include(namesOf(kept), "first.test")
     write("DNS:second.test")
-    await untilHolds(async () => {
-      const socket = await opened(port)
-      const names = namesOf(socket)
-      socket.destroy()
-      return names.includes("second.test")
-    })
+    await untilServed(port, "second.test")
     assert.strictEqual(await onSocket(first), "HTTP/1.1 200 OK")
     first.destroy()
     kept.destroy()
@@ -135,6 +153,54 @@ describe("TLS of the port", () => {
     }
     const older = await opened(port, { maxVersion: "TLSv1.2" }).then(() => "open", (error: Error) => error.message)
     assert.match(older, /protocol version/)
+  })
+
+  it.each(["api", "both"])("asks for a caller's certificate on the paths of %s", async (client_paths) => {
+    write("DNS:only.test")
+    writeFileSync(at("callers.pem"), callers.cert)
+    const port = await start({ tls: { ...tls(), client_ca: at("callers.pem"), client_paths } })
+    const known = callers.sign("DNS:colleague.test")
+    const paths = ["/v1/models", "/docs", "/admin/version", "/console", "/healthz", "/readyz"]
+    const statuses = (own: Own) =>
+      Promise.all(paths.map(async (path) => [path, (await ask(port, path, own, adminKey)).status === 401]))
+    const refusedOf = async (own: Own) => (await statuses(own)).flatMap(([path, isRefused]) => isRefused ? [path] : [])
+    const api = ["/v1/models", "/docs"]
+    const admin = ["/admin/version", "/console"]
+    const wanted = client_paths === "api" ? api : [...api, ...admin]
+    assert.deepEqual(await refusedOf({}), wanted)
+    assert.deepEqual(await refusedOf(authority.sign("DNS:stranger.test")), wanted)
+    assert.deepEqual((await refusedOf(known)).filter((path) => path !== "/v1/models"), [])
+    assert.strictEqual((await ask(port, "/v1/models", known)).status, 200)
+  })
+
+  it("leaves a request that runs over a change of the files as it is", async () => {
+    write("DNS:first.test")
+    const server = await startOpenAiServer()
+    const held = Promise.withResolvers<void>()
+    server.answer(() => ({
+      pieces: [
+        frames(chunk({ role: "assistant", content: "One " })),
+        held.promise,
+        frames(chunk({ content: "two" }), chunk({}, "stop"), "[DONE]")
+      ]
+    }))
+    try {
+      const port = await start({ tls: tls() }, {
+        upstream: { driver: "openai", base_url: server.baseUrl, models: { m: "m" } }
+      })
+      const running = streaming(port, { model: "m", stream: true, messages: [{ role: "user", content: "Count" }] })
+      await untilHolds(() => running.text().includes("One "))
+      write("DNS:second.test")
+      await untilServed(port, "second.test")
+      assert.notInclude(running.text(), "two")
+      held.resolve()
+      await running.ended
+      assert.include(running.text(), "two")
+      assert.include(running.text(), "[DONE]")
+    } finally {
+      held.resolve()
+      await server.stop()
+    }
   })
 
   it("needs readable files of one pair, and names the wrong setting", async () => {

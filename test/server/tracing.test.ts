@@ -5,6 +5,8 @@ import { Logger } from "effect"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import type { RawConfig } from "../../src/config/json.ts"
+import { isServer, protocolNames, providerOf } from "../../src/contracts/drivers.ts"
+import { cloudNames } from "../../src/contracts/names.ts"
 import { adminKey, businessKey, startGateway } from "../support/gateway.ts"
 import { type OpenAiServer, startOpenAiServer, streamed } from "../support/openaiServer.ts"
 import { pageText, snippetsOf } from "../support/snippets.ts"
@@ -20,6 +22,12 @@ interface Span {
   readonly spanId: string
   readonly parentSpanId?: string
   readonly attributes: ReadonlyArray<Attribute>
+}
+
+interface Measured {
+  readonly name: string
+  readonly unit: string
+  readonly histogram?: { readonly dataPoints: ReadonlyArray<{ readonly attributes: ReadonlyArray<Attribute> }> }
 }
 
 /** Receives all exports. */
@@ -51,6 +59,14 @@ const startCollector = async () => {
           }>
         }).resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
       ),
+    metrics: (): ReadonlyArray<Measured> =>
+      received.filter(({ path }) => path === "/v1/metrics").flatMap(({ text }) =>
+        (JSON.parse(text) as {
+          readonly resourceMetrics: ReadonlyArray<{
+            readonly scopeMetrics: ReadonlyArray<{ readonly metrics: ReadonlyArray<Measured> }>
+          }>
+        }).resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics))
+      ),
     stop: () =>
       new Promise((resolve) => {
         server.close(resolve)
@@ -65,7 +81,7 @@ const prompt = "What nobody else may read"
 const answer = "Which is nobody's business"
 
 /** One streamed request of a caller with a trace, with its key in the query. */
-const streamOne = async (url: string) => {
+const streamOne = async (url: string, description = "") => {
   const response = await fetch(
     `${url}/v1beta/models/own-model:streamGenerateContent?alt=sse&key=${encodeURIComponent(businessKey)}`,
     {
@@ -73,7 +89,7 @@ const streamOne = async (url: string) => {
       headers: { traceparent: `00-${traceId}-${callerSpan}-01`, "x-request-id": "the-request" },
       body: JSON.stringify({
         contents: [{ role: "user", parts: [{ text: prompt }] }],
-        tools: [{ functionDeclarations: [{ name: "first_tool" }, { name: "second_tool" }] }]
+        tools: [{ functionDeclarations: [{ name: "first_tool", description }, { name: "second_tool" }] }]
       })
     }
   )
@@ -92,7 +108,8 @@ const traced = async (
   environment: "with a collector" | "without" = "with a collector",
   variables: Readonly<Record<string, string>> = {},
   config: (upstream: OpenAiServer, telemetry: RawConfig) => RawConfig = configOf,
-  endpoint: (url: string) => Readonly<Record<string, string>> = (url) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: url })
+  endpoint: (url: string) => Readonly<Record<string, string>> = (url) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: url }),
+  description = ""
 ) => {
   const collector = await startCollector()
   const upstream = await startOpenAiServer()
@@ -101,7 +118,7 @@ const traced = async (
     logger: Logger.make(() => undefined),
     environment: environment === "without" ? {} : { ...endpoint(collector.url), ...variables }
   })
-  await streamOne(gateway.url)
+  await streamOne(gateway.url, description)
   await gateway.stop()
   const headers = upstream.requests[0]?.headers ?? {}
   await upstream.stop()
@@ -201,6 +218,66 @@ describe("the names of what is exported", () => {
   })
 })
 
+describe("metrics", () => {
+  it("have the names, units and attributes of the conventions at a collector", async () => {
+    const { collector } = await traced({})
+    const measured = new Map(
+      collector.metrics().filter(({ name }) => name.startsWith("gen_ai")).map((metric) => [metric.name, metric])
+    )
+    const keys = (name: string) =>
+      (measured.get(name)?.histogram?.dataPoints[0]?.attributes ?? []).map(({ key }) => key)
+    const of = ["gen_ai.operation.name", "gen_ai.request.model"]
+    assert.deepEqual([...measured].map(([name, { unit }]) => [name, unit, keys(name)]).sort(), [
+      [conventions.METRIC_GEN_AI_CLIENT_TOKEN_USAGE, "{token}", [...of, "gen_ai.token.type"]],
+      [conventions.METRIC_GEN_AI_SERVER_REQUEST_DURATION, "s", [...of, "style"]],
+      [conventions.METRIC_GEN_AI_SERVER_TIME_TO_FIRST_TOKEN, "s", of]
+    ])
+  })
+})
+
+describe("the provider of an attempt", () => {
+  const known = new Set(
+    Object.entries(conventions).flatMap(([name, value]) =>
+      name.startsWith("GEN_AI_PROVIDER_NAME_VALUE_") ? [String(value)] : []
+    )
+  )
+
+  it("is a value of the conventions for each server, by its cloud or else by its contract", () => {
+    const servers = protocolNames.filter(isServer)
+    const providers = [
+      ...servers.map((driver) => providerOf(driver, undefined)),
+      ...cloudNames.map((cloud) => providerOf("openai", cloud))
+    ]
+    for (const provider of providers) assert.isTrue(known.has(provider), provider)
+    assert.deepEqual(providers, [
+      "openai",
+      "openai",
+      "anthropic",
+      "gcp.gemini",
+      "aws.bedrock",
+      "aws.bedrock",
+      "gcp.vertex_ai",
+      "azure.ai.openai"
+    ])
+    assert.strictEqual(providerOf("session", undefined), "session")
+  })
+
+  it("is the cloud's in its span", async () => {
+    const { collector } = await traced({}, "with a collector", {}, (upstream, telemetry) => ({
+      accounts: [{ token: "token-of-the-account" }],
+      upstream: {
+        driver: "openai",
+        vendor: "bedrock",
+        region: "eu-central-1",
+        base_url: new URL(upstream.baseUrl).origin,
+        models: { "own-model": "m" }
+      },
+      telemetry
+    }))
+    assert.include(attributes(named(collector.spans(), "chat own-model")), { "gen_ai.provider.name": "aws.bedrock" })
+  })
+})
+
 describe("traces", () => {
   it("show a streamed request with its attempt and its upstream request, each below the other", async () => {
     const { collector } = await traced({})
@@ -274,6 +351,28 @@ describe("traces", () => {
     )
     assert.notInclude(collector.text(), businessKey)
     assert.notInclude(collector.text(), "token-of-the-account")
+  })
+
+  it("have the names of declared tools alone where the declarations are longer than an attribute should be", async () => {
+    const attributeOf = async (description: string) => {
+      const { collector } = await traced(
+        { capture_content: true },
+        "with a collector",
+        {},
+        configOf,
+        undefined,
+        description
+      )
+      return String(attributes(named(collector.spans(), "chat own-model"))["gen_ai.tool.definitions"])
+    }
+    const short = await attributeOf("d".repeat(32_000))
+    assert.isAtMost(short.length, 32_768)
+    assert.include(short, "dddd")
+    const long = await attributeOf("d".repeat(32_768))
+    assert.deepEqual(JSON.parse(long), [
+      { type: "function", name: "first_tool" },
+      { type: "function", name: "second_tool" }
+    ])
   })
 
   it("go on upstream only where that is switched on", async () => {

@@ -10,7 +10,7 @@ import { exceptionFrame } from "../../src/testing/clouds/eventFrames.ts"
 import type { KnownKey } from "../../src/testing/clouds/signature.ts"
 import { caller } from "../admin/support.ts"
 import { privateKey, secrets, startTokenServer, type TokenServer } from "../credentials/tokenServer.ts"
-import { type RunningGateway, startGateway } from "../support/gateway.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import * as Generate from "../support/generateServer.ts"
 import * as Messages from "../support/messagesServer.ts"
 import { type Answer, chunk, json, streamed, usage } from "../support/openaiServer.ts"
@@ -64,12 +64,16 @@ const logger = Logger.make<unknown, void>((options) =>
 )
 const admin = caller(() => gateway)
 
+/** Whom tokens and keys are for, by their beginnings. */
+const audiences = [
+  ["service-token-", "google"],
+  ["client-token-", "azure"],
+  ["azure-key", "azure"],
+  ["bedrock-api-key-", "bedrock"]
+] as const
+
 const tokenOf = (token: string): KnownToken | undefined => {
-  const audience = token.startsWith("service-token-")
-    ? "google"
-    : token.startsWith("client-token-")
-    ? "azure"
-    : undefined
+  const audience = audiences.find(([start]) => token.startsWith(start))?.[1]
   return audience && { audience, isExpired: ended.has(token) }
 }
 
@@ -116,35 +120,41 @@ const profile = (id: string, secret: string, session: string) => {
 
 const aws = () => {
   profile("CANARYAKID", "canary/secret", "canary.session")
-  return { from: "aws", profile: "work" }
+  return { credential: { from: "aws", profile: "work" } }
 }
 const google = () => ({
-  from: "google",
-  file: write(
-    "sa.json",
-    JSON.stringify({
-      type: "service_account",
-      client_email: "gateway@project.iam.gserviceaccount.com",
-      private_key: privateKey,
-      private_key_id: "key-1",
-      token_uri: `${tokens.url}/google`
-    })
-  )
+  credential: {
+    from: "google",
+    file: write(
+      "sa.json",
+      JSON.stringify({
+        type: "service_account",
+        client_email: "gateway@project.iam.gserviceaccount.com",
+        private_key: privateKey,
+        private_key_id: "key-1",
+        token_uri: `${tokens.url}/google`
+      })
+    )
+  }
 })
 const entra = () => ({
-  from: "entra",
-  tenant: "tenant-1",
-  client: "client-1",
-  secret: secrets.client,
-  authority: tokens.url
+  credential: {
+    from: "entra",
+    tenant: "tenant-1",
+    client: "client-1",
+    secret: secrets.client,
+    authority: tokens.url
+  }
 })
+const key = (token: string) => () => ({ token })
 
 interface Case {
   readonly name: string
   readonly upstream: RawConfig
   readonly model: string
   readonly reply: Reply
-  readonly credential: () => RawConfig
+  /** How the account signs in. */
+  readonly account: () => RawConfig
   /** The path of a whole and of a streamed request. */
   readonly paths: readonly [string, string]
 }
@@ -164,7 +174,7 @@ const cases: ReadonlyArray<Case> = [
     upstream: at("bedrock", "openai"),
     model: "gpt",
     reply: chat,
-    credential: aws,
+    account: aws,
     paths: twice("/v1/chat/completions")
   },
   {
@@ -172,7 +182,7 @@ const cases: ReadonlyArray<Case> = [
     upstream: at("bedrock", "responses"),
     model: "gpt",
     reply: responses,
-    credential: aws,
+    account: aws,
     paths: twice("/v1/responses")
   },
   {
@@ -180,7 +190,7 @@ const cases: ReadonlyArray<Case> = [
     upstream: at("bedrock", "messages"),
     model: "claude",
     reply: messages,
-    credential: aws,
+    account: aws,
     paths: twice("/anthropic/v1/messages")
   },
   {
@@ -188,15 +198,31 @@ const cases: ReadonlyArray<Case> = [
     upstream: at("bedrock-runtime", "messages"),
     model: arn,
     reply: messages,
-    credential: aws,
+    account: aws,
     paths: [invoked, `${invoked}-with-response-stream`]
+  },
+  {
+    name: "bedrock-runtime by chat completions",
+    upstream: at("bedrock-runtime", "openai"),
+    model: "gpt",
+    reply: chat,
+    account: aws,
+    paths: twice("/openai/v1/chat/completions")
+  },
+  {
+    name: "bedrock-runtime by Responses",
+    upstream: at("bedrock-runtime", "responses"),
+    model: "gpt",
+    reply: responses,
+    account: aws,
+    paths: twice("/openai/v1/responses")
   },
   {
     name: "Gemini at Vertex AI",
     upstream: { ...at("vertex", "generate"), project: "project-1" },
     model: "gpt",
     reply: generate,
-    credential: google,
+    account: google,
     paths: [`${vertex("google")}gpt:generateContent`, `${vertex("google")}gpt:streamGenerateContent?alt=sse`]
   },
   {
@@ -204,7 +230,7 @@ const cases: ReadonlyArray<Case> = [
     upstream: { ...at("vertex", "messages"), project: "project-1" },
     model: "claude",
     reply: messages,
-    credential: google,
+    account: google,
     paths: [`${vertex("anthropic")}claude:rawPredict`, `${vertex("anthropic")}claude:streamRawPredict`]
   },
   {
@@ -212,7 +238,7 @@ const cases: ReadonlyArray<Case> = [
     upstream: at("azure", "openai"),
     model: "gpt",
     reply: chat,
-    credential: entra,
+    account: entra,
     paths: twice("/openai/v1/chat/completions")
   },
   {
@@ -220,16 +246,33 @@ const cases: ReadonlyArray<Case> = [
     upstream: at("azure", "responses"),
     model: "gpt",
     reply: responses,
-    credential: entra,
+    account: entra,
     paths: twice("/openai/v1/responses")
   }
 ]
-const signed = cases.filter(({ credential }) => credential === aws)
+const signed = cases.filter(({ account }) => account === aws)
+const caseOf = (name: string): Case => cases.find((each) => each.name === name)!
 
-const start = async ({ credential, model, upstream }: Case, rest: RawConfig = {}) => {
+/** The same servers by keys, which nothing renews. */
+const keyed: ReadonlyArray<Case> = [
+  ...["Mantle by chat completions", "Mantle by Messages", "InvokeModel", "bedrock-runtime by Responses"].map((
+    name
+  ) => ({
+    ...caseOf(name),
+    name: `${name} with an API key`,
+    account: key("bedrock-api-key-1")
+  })),
+  ...["Azure by chat completions", "Azure by Responses"].map((name) => ({
+    ...caseOf(name),
+    name: `${name} with a key`,
+    account: key("azure-key")
+  }))
+]
+
+const start = async ({ account, model, upstream }: Case, rest: RawConfig = {}) => {
   gateway = await startGateway({
     upstreams: { cloud: { ...upstream, base_url: cloud.url, models: { m: model, gone: "gone" } } },
-    accounts: [{ upstream: "cloud", credential: credential() }],
+    accounts: [{ upstream: "cloud", ...account() }],
     ...rest
   }, { logger, logLevel: "Debug" })
 }
@@ -241,7 +284,7 @@ const ask = (stream: boolean, model = "cloud/m", body: RawConfig = {}) =>
   send(gateway, { style: "chat", stream }, model, { body })
 const answering = ({ reply }: Case, uses = false) => cloud.answer(({ isStream }) => reply(isStream, uses))
 
-describe.each(cases)("$name", (each) => {
+describe.each([...cases, ...keyed])("$name", (each) => {
   it("is asked at its own path with its own credential, whole and streamed, and calls tools", async () => {
     await start(each)
     answering(each)
@@ -266,7 +309,63 @@ describe.each(cases)("$name", (each) => {
     assert.match(told.body, /model|deployment/i)
     assert.lengthOf(cloud.requests, 1)
   })
+})
 
+/** What operators see of the account. */
+const accountOf = async (): Promise<RawConfig> => {
+  const { items } = (await admin("GET", "/admin/accounts")).json as { readonly items: ReadonlyArray<RawConfig> }
+  return items[0]!
+}
+
+describe.each(keyed)("$name", (each) => {
+  it("that is wrong gets no reply, and goes in the header of its server alone", async () => {
+    await start({ ...each, account: key("wrong-key") })
+    answering(each)
+    const told = await ask(false)
+    assert.strictEqual(told.status, 503, told.body)
+    const { headers } = cloud.requests[0]!
+    const having = Object.entries(headers).filter(([, value]) => String(value).includes("wrong-key"))
+    const header = each.name.startsWith("Azure")
+      ? "api-key"
+      : each.name.startsWith("Mantle by Messages")
+      ? "x-api-key"
+      : "authorization"
+    assert.deepStrictEqual(having.map(([name]) => name), [header])
+  })
+})
+
+describe("a token for another audience", () => {
+  it("takes the account out after a new one is refused too", async () => {
+    await start({ ...caseOf("Azure by Responses"), account: google })
+    answering(caseOf("Azure by Responses"))
+    const told = await ask(false)
+    assert.strictEqual(told.status, 503, told.body)
+    assert.lengthOf(cloud.requests, 2)
+    const [first, second] = cloud.requests.map(({ headers }) => headers.authorization)
+    assert.match(String(first), /^Bearer service-token-/)
+    assert.notStrictEqual(first, second)
+    assert.strictEqual((await accountOf())["health"], "out")
+  })
+})
+
+describe("a count of tokens at Vertex AI", () => {
+  it.each([
+    ["Claude at Vertex AI", `${vertex("anthropic")}count-tokens:rawPredict`, { input_tokens: 7 }],
+    ["Gemini at Vertex AI", `${vertex("google")}gpt:countTokens`, { totalTokens: 7 }]
+  ])("is the server's, for %s", async (name, place, counted) => {
+    await start(caseOf(name))
+    cloud.answer(() => json(200, counted))
+    const reply = await fetch(`${gateway.url}/v1/messages/count_tokens`, {
+      method: "POST",
+      headers: { "x-api-key": businessKey, "content-type": "application/json" },
+      body: JSON.stringify({ model: "cloud/m", messages: [{ role: "user", content: "Hello" }] })
+    })
+    assert.deepStrictEqual([reply.status, await reply.json()], [200, { input_tokens: 7 }])
+    assert.deepStrictEqual(cloud.requests.map(({ path }) => path), [place])
+  })
+})
+
+describe.each(cases)("$name", (each) => {
   it("gets the request once more where the token has ended in mid-life", async () => {
     await start(each)
     answering(each)
@@ -290,8 +389,7 @@ describe.each(signed)("a signature at $name", (each) => {
     answering(each)
     const told = await ask(false)
     assert.strictEqual(told.status, 503, told.body)
-    const { items: [item] } = (await admin("GET", "/admin/accounts")).json as { items: ReadonlyArray<RawConfig> }
-    assert.deepInclude(item, {
+    assert.deepInclude(await accountOf(), {
       health: "out",
       health_reason: "its credential failed: aws: it still has the token that the upstream refused"
     })
@@ -314,7 +412,7 @@ describe.each(signed)("a signature at $name", (each) => {
 
 describe("an exception in the stream of InvokeModel", () => {
   it("before the first event is a failure of the upstream, and after it an error in the stream", async () => {
-    const each = cases[3]!
+    const each = caseOf("InvokeModel")
     await start(each)
     const limited = exceptionFrame("throttlingException", "Too many tokens, please wait")
     cloud.answer(() => ({ pieces: [limited] }))
@@ -334,7 +432,7 @@ describe("an exception in the stream of InvokeModel", () => {
 
 describe("the keys of AWS", () => {
   it("are in no reply, log line, record, capture, metric or export", async () => {
-    const each = cases[3]!
+    const each = caseOf("InvokeModel")
     await start(each)
     await admin("PUT", "/admin/settings", { body: { captures: { enabled: true } } })
     answering(each)
@@ -360,5 +458,21 @@ describe("the keys of AWS", () => {
     for (const secret of ["CANARYAKID", "canary/secret", "canary.session"]) assert.notInclude(all, secret)
     // What they are of is shown, and captures have the stream as text.
     for (const shown of ["the profile work", "message_start"]) assert.include(all, shown)
+  })
+
+  it("are *** in exports and views where the configuration has them, and stay when an export is imported", async () => {
+    const written = { from: "aws", key: "CANARYWRITTEN", secret: "canary/written" }
+    keys.set(written.key, { secret: written.secret, session: undefined, isExpired: false })
+    const each = { ...caseOf("InvokeModel"), account: () => ({ credential: written }) }
+    await start(each)
+    answering(each)
+    assert.strictEqual((await ask(false)).status, 200)
+    const exported = await admin("GET", "/admin/config/export")
+    for (const shown of [exported, await admin("GET", "/admin/config"), await admin("GET", "/admin/accounts")]) {
+      for (const secret of [written.key, written.secret]) assert.notInclude(shown.text, secret)
+    }
+    assert.include(JSON.stringify(exported.json), "\"key\":\"***\",\"secret\":\"***\"")
+    assert.strictEqual((await admin("POST", "/admin/config/import", { body: exported.json })).status, 200)
+    assert.strictEqual((await ask(true)).status, 200)
   })
 })

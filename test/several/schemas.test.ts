@@ -6,6 +6,7 @@ import * as Generate from "../support/generateServer.ts"
 import * as Messages from "../support/messagesServer.ts"
 import { streamed } from "../support/openaiServer.ts"
 import * as Responses from "../support/responsesServer.ts"
+import { pageText } from "../support/snippets.ts"
 import { untilHolds } from "../support/until.ts"
 import {
   type Behaviour,
@@ -337,6 +338,46 @@ describe("a server whose kind is tested", () => {
         assert.deepStrictEqual([told.text, told.headers.get("x-gateway-ignored")], [name, ignored], told.body)
         if (ignored === null) assert.include(JSON.stringify(own.seen(name).at(-1)!.body), `"strict":true`)
       }
+    } finally {
+      await running.stop()
+      await own.stop()
+    }
+  })
+
+  it("binds schemas where the table of tested servers says nothing else", async () => {
+    const rows = pageText("docs/servers/tested.md").split("\n").map((line) =>
+      line.split("|").map((cell) => cell.trim())
+    )
+    const owners = { vLLM: "vllm", "llama.cpp": "llamacpp", Ollama: "library" }
+    const tested = Object.entries(owners).flatMap(([server, owner]) =>
+      (["openai", "responses", "messages"] as const).map((driver) => {
+        const row = rows.find((cells) => cells[1] === server && cells[4] === `\`${driver}\``)
+        assert.isDefined(row, `${server} by ${driver}`)
+        const schemas = row!.join().includes("it does not follow schemas") ? "advisory" : "binding"
+        return { name: `${owner}-${driver}`, owner, driver, schemas }
+      })
+    )
+    const own = await startFarm()
+    own.server.list((request) => {
+      const name = nameOf(request)
+      return json(200, { data: [{ id: name, owned_by: tested.find((each) => each.name === name)?.owner }] })
+    })
+    const running = await startGateway({
+      upstreams: Object.fromEntries(
+        tested.map(({ driver, name }) => [name, own.upstream(name, { driver, models: [name] })])
+      )
+    })
+    try {
+      const known = async () => {
+        const { models } = await admin(running.url, "GET", "/admin/models") as unknown as {
+          readonly models: ReadonlyArray<
+            { readonly id: string; readonly facts: { readonly schemas?: { readonly value: string } } }
+          >
+        }
+        return tested.map(({ name }) => [name, models.find(({ id }) => id === name)?.facts.schemas?.value])
+      }
+      await untilHolds(async () => (await known()).every(([, schemas]) => schemas !== undefined))
+      assert.deepEqual(await known(), tested.map(({ name, schemas }) => [name, schemas]))
     } finally {
       await running.stop()
       await own.stop()

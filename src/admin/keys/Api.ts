@@ -131,6 +131,9 @@ const AddKeyReply = Schema.Struct({
   ...KeyItem.fields,
   /** The generated key; no other reply has it. */
   key: Schema.optionalKey(Schema.String),
+  warning: Schema.optionalKey(Schema.String).annotate({
+    description: "Says that the key stays a text although `auth.hash_keys` is on, since its hash does not hide it."
+  }),
   ...endedKey
 })
 

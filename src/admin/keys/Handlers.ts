@@ -7,9 +7,11 @@ import * as Schema from "effect/Schema"
 import { ConfigStore, type Saved } from "../../config/ConfigStore.ts"
 import { indexKeys, type KeyEntry } from "../../config/entries/keyIndex.ts"
 import { Keys, unknownKey } from "../../config/entries/Keys.ts"
+import { guessableKey } from "../../config/hashedKeys.ts"
 import { forEachCooperatively } from "../../config/json.ts"
 import { labelIn } from "../../config/keyRecords.ts"
 import { given } from "../../domain/givenText.ts"
+import { isGuessable } from "../../domain/identity.ts"
 import { KeyLimits, keyStatusOf } from "../../usage/KeyLimits.ts"
 import { UsageStore } from "../../usage/UsageStore.ts"
 import { jsonObjectBodyOf } from "../adminBody.ts"
@@ -84,6 +86,7 @@ export const AdminKeysHandlers = adminHandlers(AdminKeysGroup, function*() {
         ...keysReply(saved),
         ...yield* itemOf(saved, saved),
         ...(saved.isGenerated ? { key: saved.key } : {}),
+        ...(saved.config.auth.hash_keys && isGuessable(saved.key) ? { warning: guessableKey(saved.id) } : {}),
         ...endedOf(saved)
       }
     }),

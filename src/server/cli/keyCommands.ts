@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { makeConfigFile } from "../../config/ConfigFile.ts"
 import { Environment } from "../../config/Environment.ts"
-import { hashKeys } from "../../config/hashedKeys.ts"
+import { guessableKey, hashKeys } from "../../config/hashedKeys.ts"
 import { parseConfig, stringifyConfig } from "../../config/json.ts"
 import { CommandFailed, count, writtenConfig } from "./commandParts.ts"
 
@@ -21,11 +21,7 @@ const keysHashCommand = Command.make(
       if (counts.hashed > 0) yield* file.replace(yield* stringifyConfig(raw, "indented"))
       return counts
     }))
-    for (const id of guessable) {
-      yield* Console.log(
-        `warning: the key ${id} can be guessed from a hash, so it stays as it is: replace it by a generated one`
-      )
-    }
+    for (const id of guessable) yield* Console.log(`warning: ${guessableKey(id)}`)
     yield* Console.log(`${file.path}: ${count(hashed, "key")} hashed, ${guessable.length} kept as text`)
   })
 ).pipe(

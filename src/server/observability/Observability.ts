@@ -11,7 +11,6 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as Layer from "effect/Layer"
 import * as Otlp from "effect/observability/Otlp"
-import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
@@ -21,6 +20,7 @@ import { currentVersion } from "../../admin/system/build.ts"
 import { CurrentRequestWatch, type RequestStats, targetOf } from "../../completion/RequestStats.ts"
 import { EnvironmentInvalid, textVariable } from "../../config/Environment.ts"
 import { monotonicMillis } from "../../domain/time.ts"
+import { layerSerialization } from "./otlpNames.ts"
 import { logRequest } from "./requestLog.ts"
 import { layerRegistry, operationOf } from "./requestMetrics.ts"
 
@@ -129,7 +129,7 @@ export const Observability: Layer.Layer<never, EnvironmentInvalid, HttpClient.Ht
       }
     })
       .pipe(
-        Layer.provide(OtlpSerialization.layerJson),
+        Layer.provide(layerSerialization),
         Layer.provide(ConfigProvider.layerAdd(variables, { asPrimary: true })),
         Layer.catchCause((cause) => Layer.effectDiscard(Effect.failCause(invalidVariable(cause))))
       )

@@ -89,8 +89,9 @@ export const startCloudServer = async (options: CloudOptions): Promise<CloudServ
     return refusal && ofAws(403, refusal.code, refusal.message)
   }
 
-  const mantle = (seen: SeenRequest): Checked => {
-    const refusal = awsRefusal(seen, "bedrock-mantle")
+  /** Bedrock in the APIs of other vendors, whose model is in the body. */
+  const compatible = (seen: SeenRequest, service: string): Checked => {
+    const refusal = awsRefusal(seen, service)
     if (refusal !== undefined) return { refused: refusal }
     const model = String(seen.body["model"])
     if (!models.includes(model)) {
@@ -176,6 +177,10 @@ export const startCloudServer = async (options: CloudOptions): Promise<CloudServ
       : refused(ofAzure(404, "DeploymentNotFound", "The API deployment for this resource does not exist."))
   }
 
+  /** Bedrock and Azure have one path in common: their credentials differ. */
+  const isOfBedrock = (seen: SeenRequest): boolean =>
+    seen.headers.authorization?.startsWith("AWS4-") === true || tokenOf(bearerOf(seen))?.audience === "bedrock"
+
   const checked = (seen: SeenRequest): Checked => {
     const path = seen.path.split("?", 1)[0]!
     const runtime = /^\/model\/([^/]+)\/invoke(-with-response-stream)?$/.exec(path)
@@ -184,8 +189,12 @@ export const startCloudServer = async (options: CloudOptions): Promise<CloudServ
       path
     )
     if (predicted !== null) return vertex(seen, predicted)
-    if (/^\/(?:v1\/(?:chat\/completions|responses)|anthropic\/v1\/messages)$/.test(path)) return mantle(seen)
-    if (/^\/openai\/v1\/(?:chat\/completions|responses)$/.test(path)) return azure(seen)
+    if (/^\/(?:v1\/(?:chat\/completions|responses)|anthropic\/v1\/messages)$/.test(path)) {
+      return compatible(seen, "bedrock-mantle")
+    }
+    if (/^\/openai\/v1\/(?:chat\/completions|responses)$/.test(path)) {
+      return isOfBedrock(seen) ? compatible(seen, "bedrock") : azure(seen)
+    }
     return refused(json(404, { message: "Not Found" }))
   }
 

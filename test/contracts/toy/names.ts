@@ -11,5 +11,7 @@ export const toyProtocol: ProtocolFacts = {
   hasTools: false,
   family: toyName,
   units: ["input", "output"],
+  provider: undefined,
+  home: undefined,
   endpoint: /(?:\/say)?\/*$/
 }

@@ -227,6 +227,38 @@ describe.concurrent("prices check", () => {
     assert.notInclude(own.stdout, "list price")
   })
 
+  it("names the list price of a cloud's model where it is asked anywhere in the world, and none within a region", async () => {
+    const [driver, vertex] = ["messages", { vendor: "vertex", project: "my-project" }]
+    const sonnet = (model: string) => ({ driver, models: { sonnet: model } })
+    const { stdout } = await runHere([
+      "prices",
+      "check",
+      file("clouds.json", {
+        upstreams: {
+          runtime: {
+            ...sonnet("global.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+            vendor: "bedrock-runtime",
+            region: "eu-central-1"
+          },
+          geographic: {
+            ...sonnet("eu.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+            vendor: "bedrock-runtime",
+            region: "eu-central-1"
+          },
+          world: { ...sonnet("claude-sonnet-4-5@20250929"), ...vertex, region: "global" },
+          regional: { ...sonnet("claude-sonnet-4-5@20250929"), ...vertex, region: "us-east5" }
+        }
+      })
+    ])
+    const found = new Map(stdout.split("\n").map((line) => line.split(": ") as [string, string]))
+    assert.deepEqual(
+      ["runtime", "geographic", "world", "regional"].map((name) =>
+        found.get(`${name}/sonnet`)?.replace(/20\d\d-\d\d-\d\d/, "DATE")
+      ),
+      ["list price of DATE", "no price", "list price of DATE", "no price"]
+    )
+  })
+
   it("warns where the price of another name counts before that of the server's own name", async () => {
     const base_url = "http://127.0.0.1:9/v1"
     const upstreams = {

@@ -278,6 +278,108 @@ describe("a configuration of LiteLLM", () => {
       "left out: the variable NOWHERE is not set for the import, which takes its value"
     ])
   })
+
+  it("has the place and the credential of deployments at clouds, and says what to add by hand", async () => {
+    const vertex = { vertex_project: "my-project", vertex_location: "us-east5" }
+    const aws = { aws_region_name: "eu-central-1" }
+    const { lines, raw } = await read("litellm", {
+      model_list: [
+        entry("sonnet", "bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0", {
+          ...aws,
+          aws_role_name: "arn:aws:iam::123456789012:role/gateway",
+          aws_session_name: "team"
+        }),
+        entry("haiku", "bedrock/converse/us-west-2/anthropic.claude-haiku-4-5-20251001-v1:0", {
+          aws_access_key_id: "AKID",
+          aws_secret_access_key: "os.environ/AWS_SECRET"
+        }),
+        entry("opus", "bedrock/invoke/anthropic.claude-opus-4-6-v1", { ...aws, api_key: "bedrock-api-key" }),
+        entry("gemini", "vertex_ai/gemini-2.5-pro", vertex),
+        entry("claude", "vertex_ai/claude-sonnet-4-5@20250929", { ...vertex, vertex_credentials: "/secrets/sa.json" }),
+        entry("gpt", "azure/d", {
+          api_base: "https://r.openai.azure.com/",
+          tenant_id: "T",
+          client_id: "C",
+          client_secret: "a-secret"
+        }),
+        entry("session", "bedrock/anthropic.claude-opus-4-6-v1", {
+          aws_region_name: "us-east-1",
+          aws_access_key_id: "AKID",
+          aws_secret_access_key: "S",
+          aws_session_token: "T"
+        }),
+        entry("nova", "bedrock/amazon.nova-pro-v1:0", aws),
+        entry("nowhere", "bedrock/anthropic.claude-opus-4-6-v1"),
+        entry("projectless", "vertex_ai/gemini-2.5-pro", { vertex_location: "global" }),
+        entry("llama", "vertex_ai/meta/llama-4", vertex)
+      ]
+    })
+    await check(raw)
+    const driver = "messages"
+    const models = (name: string, model: string) => ({ models: { [name]: model } })
+    assert.deepEqual(raw["upstreams"], {
+      bedrock: {
+        driver,
+        models: { sonnet: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", opus: "anthropic.claude-opus-4-6-v1" },
+        vendor: "bedrock-runtime",
+        region: "eu-central-1"
+      },
+      "bedrock-2": {
+        driver,
+        ...models("haiku", "anthropic.claude-haiku-4-5-20251001-v1:0"),
+        vendor: "bedrock-runtime",
+        region: "us-west-2"
+      },
+      "vertex-ai": {
+        driver: "generate",
+        ...models("gemini", "gemini-2.5-pro"),
+        vendor: "vertex",
+        project: "my-project",
+        region: "us-east5"
+      },
+      "vertex-ai-2": {
+        driver,
+        ...models("claude", "claude-sonnet-4-5@20250929"),
+        vendor: "vertex",
+        project: "my-project",
+        region: "us-east5"
+      },
+      azure: {
+        driver: "openai",
+        base_url: "https://r.openai.azure.com/openai/v1",
+        ...models("gpt", "d"),
+        credential_header: "api-key"
+      },
+      "bedrock-3": {
+        driver,
+        ...models("session", "anthropic.claude-opus-4-6-v1"),
+        vendor: "bedrock-runtime",
+        region: "us-east-1"
+      }
+    })
+    assert.deepEqual(raw["accounts"], [
+      {
+        upstream: "bedrock",
+        credential: { from: "aws", role: "arn:aws:iam::123456789012:role/gateway", session: "team" }
+      },
+      { upstream: "bedrock", token: "bedrock-api-key" },
+      { upstream: "bedrock-2", credential: { from: "aws", key: "AKID", secret: "${AWS_SECRET}" } },
+      { upstream: "vertex-ai", credential: { from: "google" } },
+      { upstream: "vertex-ai-2", credential: { from: "google", file: "/secrets/sa.json" } },
+      { upstream: "azure", credential: { from: "entra", tenant: "T", client: "C", secret: "a-secret" } },
+      { upstream: "bedrock-3", credential: { from: "aws" } }
+    ])
+    const params = (i: number, field = "") => at(lines, `model_list[${i}].litellm_params${field}`)
+    assert.deepEqual(params(6, ".aws_session_token"), [
+      "left out: keys of a session end: give the account a profile or a role"
+    ])
+    assert.deepEqual([7, 8, 9, 10].map((i) => params(i)), [
+      ["left out: Claude alone is served by InvokeModel: add other models of Bedrock by hand, by vendor bedrock"],
+      ["left out: it has no aws_region_name: add it by hand, by vendor bedrock-runtime"],
+      ["left out: it has no vertex_project and vertex_location: add it by hand, by vendor vertex"],
+      ["left out: Gemini and Claude alone are served by Vertex AI here"]
+    ])
+  })
 })
 
 describe("a configuration of CLIProxyAPI", () => {
@@ -368,6 +470,23 @@ describe("a configuration of CLIProxyAPI", () => {
       "left out: some of its words are not known here"
     ])
     assert.deepEqual(at(lines, "port"), ["changed: start with --port 8317"])
+  })
+
+  it("serves TLS by the files of the certificate, where it is on", async () => {
+    const file = (tls: object) =>
+      read("cliproxyapi", { "xai-api-key": [{ "api-key": "k", models: [{ name: "m" }] }], tls })
+    const files = { cert: "/tls/tls.crt", key: "/tls/tls.key" }
+    const [on, off, without] = await Promise.all([
+      file({ enable: true, ...files }),
+      file({ enable: false, ...files }),
+      file({ enable: true, cert: "/tls/tls.crt", key: "" })
+    ])
+    assert.deepEqual([on, off, without].map(({ raw }) => raw["server"]), [{ tls: files }, undefined, undefined])
+    assert.deepEqual([on, off, without].map(({ lines }) => at(lines, "tls")), [
+      [],
+      [],
+      ["left out: it names no files of cert and key"]
+    ])
   })
 
   /** Three keys of one model, the last one at a server of its own. */
@@ -579,7 +698,15 @@ describe("the result of an import", () => {
     )
   }))
   const provider = fc.record({
-    model: fc.constantFrom("openai/x", "anthropic/y", "gpt-4o", "*", "nothing", "azure/z"),
+    model: fc.constantFrom(
+      "openai/x",
+      "anthropic/y",
+      "gpt-4o",
+      "*",
+      "nothing",
+      "azure/z",
+      "bedrock/anthropic.claude-x"
+    ),
     api_base: fc.option(word, { nil: undefined }),
     api_key: value,
     order: value,

@@ -17,11 +17,12 @@ export interface DraftUpstream {
   /** Where the file has it first. */
   readonly place: string
   readonly driver: UpstreamProtocol
+  /** Empty where its vendor has an address. */
   readonly base_url: string
   readonly headers: { readonly [name: string]: string }
   /** Its other fields. */
   readonly fields: Record<string, Schema.Json>
-  /** Tokens with the fields of their accounts. */
+  /** Tokens with the fields of their accounts. One with a `credential` has a text that stands for it in place of the token. */
   readonly accounts: Map<string, RawConfig>
   /** Counts towards the orders of its deployments. */
   order: number
@@ -342,7 +343,7 @@ export class Draft {
     }
     return {
       driver,
-      base_url,
+      ...(base_url === "" ? {} : { base_url }),
       ...(models.size === 0 ? {} : { models: Object.fromEntries(models.values()) }),
       ...(kept.length === 0 ? {} : { headers: Object.fromEntries(kept) }),
       ...fields
@@ -381,7 +382,7 @@ export class Draft {
     const accounts = kept.flatMap(([upstream, name]) =>
       Array.from(upstream.accounts, ([token, fields]) => ({
         ...(name === defaultUpstream ? {} : { upstream: name }),
-        token,
+        ...(fields["credential"] === undefined ? { token } : {}),
         ...fields
       }))
     )

@@ -31,7 +31,6 @@ const reasons: { readonly [name: string]: string } = {
   "vertex-api-key": "this protocol of Vertex is not spoken here",
   "interactions-api-key": "this protocol is not spoken here",
   "remote-management": "the admin API has a key and tokens of its own: GATEWAY_ADMIN_KEY",
-  "tls": "a proxy in front of the gateway ends TLS",
   "payload": asSent,
   "cloak": asSent,
   "fingerprint-profile": asSent,
@@ -320,6 +319,16 @@ class CliProxyApi {
     routing.end(reasons)
   }
 
+  /** The files of the port's certificate. */
+  #tls(file: Fields): void {
+    const tls = file.object("tls")
+    const isOn = tls?.flag("enable")
+    const [cert, key] = [tls?.text("cert"), tls?.text("key")]
+    if (isOn && cert !== undefined && key !== undefined) this.draft.fields["server"] = { tls: { cert, key } }
+    else if (isOn) this.#report.leftOut("tls", "it names no files of cert and key")
+    tls?.end()
+  }
+
   read(raw: RawConfig): void {
     const file = new Fields(raw, "", this.#report)
     const keys = new Set(file.texts("api-keys"))
@@ -333,6 +342,7 @@ class CliProxyApi {
     }
     const port = file.amount("port")
     if (port !== undefined) this.#report.changed("port", `start with --port ${port}`)
+    this.#tls(file)
     this.#proxy = proxyOf(file, "proxy-url")
     this.#needsPrefix = file.flag("force-model-prefix")
     this.#routing(file)

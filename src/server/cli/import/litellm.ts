@@ -6,6 +6,7 @@ import type * as Schema from "effect/Schema"
 import { isJsonObject, type RawConfig } from "../../../config/json.ts"
 import { isOwnVariable } from "../../../config/referenceNames.ts"
 import { Draft, type DraftUpstream } from "./Draft.ts"
+import { cloudPlaces, credentialOf, type Place } from "./litellmClouds.ts"
 import { providers, signed, wellKnown } from "./litellmProviders.ts"
 import { leftOutBecause } from "./litellmSettings.ts"
 import { Fields, type Report } from "./Report.ts"
@@ -37,6 +38,8 @@ const mostWeight = 1e9
 
 /** Looks a variable up in the environment of the import. */
 export type Variables = (name: string) => string | undefined
+
+const isKnown = (provider: string): boolean => providers.has(provider) || cloudPlaces.has(provider)
 
 /** What an entry says about its server. */
 interface Server {
@@ -110,27 +113,37 @@ class LiteLlm {
     }
     const slash = written.indexOf("/")
     const prefix = slash === -1 ? undefined : written.slice(0, slash)
-    const named = prefix !== undefined && (providers.has(prefix) || signed.has(prefix)) ? prefix : undefined
+    const named = prefix !== undefined && (isKnown(prefix) || signed.has(prefix)) ? prefix : undefined
     const provider = named ?? custom ?? prefix ?? wellKnown.find(([names]) => names.test(written))?.[1]
     const model = named === undefined ? written : written.slice(slash + 1)
     if (model.includes("*")) this.#report.leftOut(params.place, noWildcards)
     else if (provider === undefined) this.#report.leftOut(place, "it names no provider")
     else if (signed.has(provider)) {
       this.#report.leftOut(params.place, `requests to ${provider} are signed or need a login of the cloud`)
-    } else if (providers.has(provider)) return { provider, model }
+    } else if (isKnown(provider)) return { provider, model }
     else this.#report.leftOut(params.place, "its provider has no protocol of this gateway, or is not known")
     return undefined
   }
 
+  /** The address of a cloud's server; reports why it has none. */
+  #cloud({ model, provider }: Server, params: Fields): Place | undefined {
+    const found = cloudPlaces.get(provider)!(model, (name) => this.#plain(params, name))
+    if (typeof found === "string") {
+      this.#report.leftOut(params.place, found)
+      return undefined
+    }
+    const written = this.#plain(params, "aws_bedrock_runtime_endpoint") ?? this.#plain(params, "api_base")
+    return { ...found, address: written === undefined ? "" : addressOf(written) ?? "", isOwn: true }
+  }
+
   /** The address of an entry's server; reports why it has no address. */
-  #address(
-    { model, provider }: Server,
-    params: Fields
-  ): { readonly address: string; readonly isOwn: boolean } | undefined {
+  #address(server: Server, params: Fields): Place | undefined {
+    const { model, provider } = server
+    if (cloudPlaces.has(provider)) return this.#cloud(server, params)
     const hasBase = params.text("base_url")
     const written = this.#plain(params, "api_base") ?? hasBase
     const version = this.#plain(params, "api_version")
-    const { base, path = "" } = providers.get(provider)!
+    const { base, driver, path = "" } = providers.get(provider)!
     const address = written ?? base
     if (address === undefined) {
       this.#report.leftOut(params.place, `${provider} has no address of its own, and the entry no api_base`)
@@ -150,11 +163,20 @@ class LiteLlm {
         address: isDated
           ? `${resource}/openai/deployments/${encodeURIComponent(model)}${query}`
           : `${resource}/openai/v1`,
-        isOwn: true
+        driver,
+        fields: {},
+        isOwn: true,
+        model
       }
     }
     if (version !== undefined) this.#report.leftOut(params.at("api_version"), "the address alone says the version")
-    return { address: plain.endsWith(path) ? plain : plain + path, isOwn: written !== undefined }
+    return {
+      address: plain.endsWith(path) ? plain : plain + path,
+      driver,
+      fields: {},
+      isOwn: written !== undefined,
+      model
+    }
   }
 
   /** The values of the entry's named credential, beneath its own. */
@@ -174,15 +196,23 @@ class LiteLlm {
 
   #account(upstream: DraftUpstream, server: Server, params: Fields, isOwn: boolean, name: string): string | undefined {
     const key = params.text("api_key")
-    const { variable } = providers.get(server.provider)!
-    const token = key !== undefined
+    const variable = providers.get(server.provider)?.variable
+    const credential = key === undefined
+      ? credentialOf(server.provider, params, (name) => {
+        const text = params.text(name)
+        return text === undefined ? undefined : this.#secret(text, params.at(name))
+      })
+      : undefined
+    const token = credential !== undefined
+      ? JSON.stringify(credential)
+      : key !== undefined
       ? this.#secret(key, params.at("api_key"))
       // The provider's key belongs to the provider alone, and not to a server of another address.
       : variable !== undefined && !isOwn
       ? this.#reference(variable, params.at("api_key"))
       : undefined
     if (token === undefined) return undefined
-    if (!upstream.accounts.has(token)) upstream.accounts.set(token, {})
+    if (!upstream.accounts.has(token)) upstream.accounts.set(token, credential === undefined ? {} : { credential })
     const models = this.#models.get(upstream) ?? new Map<string, Set<string>>()
     this.#models.set(upstream, models)
     models.set(token, (models.get(token) ?? new Set()).add(name))
@@ -236,8 +266,9 @@ class LiteLlm {
       ...headersOf(params, "headers", secret),
       ...headersOf(params, "extra_headers", secret)
     }
-    const { driver } = providers.get(provider)!
-    const upstream = this.draft.upstream(provider, params.place, driver, found.address, headers)
+    const { driver, model } = found
+    const upstream = this.draft.upstream(provider, params.place, driver, found.address, headers, found.fields)
+    Object.assign(upstream.fields, found.fields)
     if (provider === "azure") upstream.fields["credential_header"] = "api-key"
     const token = this.#account(upstream, server, params, found.isOwn, name)
     this.#limitTime(upstream, params)
@@ -248,18 +279,18 @@ class LiteLlm {
     const inflight = ownInflight ?? this.#mostInflight
     const limits = this.#inflight.get(upstream) ?? new Map<string, number>()
     this.#inflight.set(upstream, limits)
-    limits.set(JSON.stringify([name, server.model, token]), inflight ?? Number.POSITIVE_INFINITY)
+    limits.set(JSON.stringify([name, model, token]), inflight ?? Number.POSITIVE_INFINITY)
     const info = entry.object("model_info")
     const mode = info?.text("mode")
     if (mode === "embedding") this.#embeds = true
-    const isResponses = driver === "openai" && (server.model.startsWith("responses/") || mode === "responses")
+    const isResponses = driver === "openai" && (model.startsWith("responses/") || mode === "responses")
     const costs = { ...params.pick(isCost), ...info?.pick(isCost) }
     const limit = driver === "messages" ? params.amount("max_tokens") : undefined
     const weight = params.amount("weight")
     this.draft.deploy({
       upstream,
       name,
-      model: server.model.replace(/^responses\//, ""),
+      model: model.replace(/^responses\//, ""),
       fields: {
         ...(isResponses ? { api: "responses" } : {}),
         ...(limit === undefined ? {} : { max_tokens: Math.ceil(limit) })

@@ -64,10 +64,8 @@ export const providers: ReadonlyMap<string, Provider> = new Map<string, Provider
   ["azure", { driver: "openai" }]
 ])
 
-/** Providers whose requests are signed, or have tokens that a cloud's login gives. */
-export const signed = new Set(
-  "bedrock bedrock_converse vertex_ai vertex_ai_beta sagemaker sagemaker_chat watsonx oci sap".split(" ")
-)
+/** Providers whose requests are signed, or have tokens that a cloud's login gives, in a way that is not known here. */
+export const signed = new Set("sagemaker sagemaker_chat watsonx oci sap".split(" "))
 
 /** Names without a provider of which LiteLLM knows whose they are. */
 export const wellKnown: ReadonlyArray<readonly [names: RegExp, provider: string]> = [

@@ -30,6 +30,8 @@ export const leftOutBecause: { readonly [name: string]: string } = {
   num_retries: "a target has three tries, and a request eight",
   allowed_fails: "failing servers are left out by rules of the gateway",
   cooldown_time: "failing servers are left out by rules of the gateway",
+  aws_session_token: "keys of a session end: give the account a profile or a role",
+  azure_ad_token: "a token ends: give the account a credential of entra",
   temperature: "requests keep the parameters of their clients",
   max_tokens: "requests keep the parameters of their clients",
   drop_params: "upstreams.NAME.fields says which fields reach a server",
