@@ -111,16 +111,39 @@ describe("a row of the list of requests", () => {
     assert.isUndefined(rateOf({ usage: null, first_event_ms: 1, duration_ms: 500 }))
   })
 
-  it("cuts a name in its middle, so that its ending stays", () => {
-    const drawn = draw(
-      <div style={{ width: "120px" }}>
-        <Middle text="Mobile app of the largest customer (production)" />
-      </div>
-    )
-    const [beginning, ending] = drawn.querySelectorAll<HTMLElement>(".middle > span")
-    assert.isAbove(beginning!.scrollWidth, beginning!.clientWidth)
-    assert.strictEqual(ending!.textContent, "(production)")
-    assert.isAtMost(ending!.getBoundingClientRect().right, drawn.firstElementChild!.getBoundingClientRect().right + 1)
-    assert.strictEqual(drawn.textContent, "Mobile app of the largest customer (production)")
+  it("cuts a name in its middle at a word, so that its beginning and its ending stay", () => {
+    const partsAt = (width: number, text: string) => {
+      const drawn = draw(
+        <div style={{ width: `${width}px` }}>
+          <Middle text={text} />
+        </div>
+      )
+      assert.strictEqual(drawn.textContent, text)
+      const parts = [...drawn.querySelectorAll<HTMLElement>(".middle > span")]
+      const edge = drawn.firstElementChild!.getBoundingClientRect().right + 1
+      assert.isAtMost(parts.at(-1)!.getBoundingClientRect().right, edge)
+      return parts.map((part) => ({
+        text: part.textContent,
+        isCut: part.scrollWidth > part.clientWidth,
+        hasLetters: part.clientWidth >= 25,
+        hasDots: getComputedStyle(part).textOverflow === "ellipsis"
+      }))
+    }
+    const part = (text: string, isCut: boolean) => ({ text, isCut, hasLetters: true, hasDots: true })
+    const long = "Mobile app of the largest customer (production)"
+    assert.deepStrictEqual(partsAt(130, long), [
+      part("Mobile app of the largest customer ", true),
+      part("(production)", false)
+    ])
+    assert.deepStrictEqual(partsAt(400, "Data team notebooks"), [part("Data team ", false), part("notebooks", false)])
+    assert.deepStrictEqual(partsAt(110, "Data team notebooks"), [part("Data team ", true), part("notebooks", false)])
+    // Where there is room for neither, both are cut, and the beginning is in sight.
+    assert.deepStrictEqual(partsAt(70, "claude-sonnet-4-5"), [part("claude", true), part("-sonnet-4-5", true)])
+    // A name without a word in it, and one whose beginning is too short to be cut by itself.
+    assert.deepStrictEqual(partsAt(150, "averyveryverylongnamewithoutaword"), [
+      part("averyveryverylongname", true),
+      part("withoutaword", false)
+    ])
+    assert.deepStrictEqual(partsAt(60, "My notebooks"), [part("My notebooks", true)])
   })
 })
