@@ -992,12 +992,12 @@ export const zh: AllTexts = {
   sessions: {
     lead: "会话是智能体的一次运行，由客户端命名。它启动的智能体列在下方。点击会话可查看其各轮。",
     search: "搜索会话、应用和密钥",
-    hours: "时间",
     models: "模型",
     time: "总用时",
     title: (name) => `会话 ${name}`,
     start: "开始",
     end: "结束",
+    length: "时长",
     after: (length) => `历时 ${length}`,
     failedOf: (n) => `其中 ${n} 个失败`,
     agents: "智能体",
@@ -1010,7 +1010,7 @@ export const zh: AllTexts = {
     empty: "这段时间内没有客户端给出会话名称。",
     noneFound: "没有匹配的会话。",
     total: (n) => `共 ${separated(n)} 个会话`,
-    cut: (n) => `只查看此排序的前 ${separated(n)} 个会话。`
+    cut: (n) => `还有更多会话：这里查看其中 ${separated(n)} 个。`
   },
   usage: {
     ...words,
