@@ -9,6 +9,7 @@ import { Export } from "../parts/Export.tsx"
 import { Search, Select } from "../parts/Form.tsx"
 import { dayOf, duration, exactTime, minuteOfDay, number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
+import { useLayout } from "../parts/layout.ts"
 import { Lazy, Loaded, useReads } from "../parts/Loaded.tsx"
 import { type Column, type Order, Pager, Row, Table, useOrder } from "../parts/Table.tsx"
 import { Count, Money } from "../parts/Values.tsx"
@@ -145,17 +146,19 @@ const Rows = ({ agents, currency, kept, page, rows, spanOf }: {
   const { common, sessions: t, usage } = useTexts()
   const byId = useMemo(() => Map.groupBy(agents, idOf), [agents])
   const isNarrowed = useQuery()["q"] !== undefined
+  const isCards = useLayout() === "cards"
   const columns: ReadonlyArray<Column> = [
     { name: usage.session, rank: 1, width: "11rem" },
-    { name: usage.groups.app, rank: 2, width: "7.6rem" },
-    { name: usage.groups.key, rank: 2 },
-    { name: t.models, rank: 3 },
-    { name: t.start, rank: 3, sort: "start", first: "desc", width: "7.4rem" },
-    { name: t.length, rank: 3, sort: "length", number: true, width: "5.4rem" },
+    // What they are is plain without their names.
+    { name: usage.groups.app, rank: 2, hidden: isCards, width: "7.6rem" },
+    { name: usage.groups.key, rank: 2, hidden: isCards },
+    { name: t.models, rank: 4 },
+    { name: t.start, rank: isCards ? 1 : 3, sort: "start", first: "desc", width: "7.4rem" },
+    { name: t.length, rank: 4, sort: "length", number: true, width: "7rem" },
     { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.6rem" },
-    { name: usage.failed, rank: 3, sort: "failed", number: true, width: "4.4rem" },
+    { name: usage.failed, rank: 4, sort: "failed", number: true, width: "4.4rem" },
     { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.6rem" },
-    { name: usage.fromCache, rank: 3, sort: "prompt_cache_hit_rate", number: true, width: "6.2rem" },
+    { name: usage.fromCache, rank: 4, sort: "prompt_cache_hit_rate", number: true, width: "6.2rem" },
     ...currency === null
       ? []
       : [{ name: common.costIn(currency), rank: 2, sort: "cost", number: true, width: "6.6rem" } as const]

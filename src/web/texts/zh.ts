@@ -1038,6 +1038,7 @@ export const zh: AllTexts = {
     unavailable: "此网关不提供用量统计。",
     notKept: "用量目前保存在内存中，会在下次启动时丢失。",
     thenBy: "再分组",
+    finer: "更多分组",
     bars: "图表显示",
     splitBy: "图表拆分",
     measures: {
@@ -1341,7 +1342,6 @@ export const zh: AllTexts = {
     saved: (name) => `${name} 的价格已更改。`,
     changedMeanwhile: "价格已被其他人更改，因此没有保存。请重新打开。",
     known: {
-      title: "已知信息",
       displayName: "显示名称",
       facts: {
         context_window: "上下文窗口",

@@ -310,7 +310,7 @@ export const columnsOf = (
       { ...model, hidden: true },
       { ...key, hidden: true },
       // To sort by.
-      { ...first, cell: () => null },
+      { ...first, rank: 4 },
       ...more,
       actions
     ]
