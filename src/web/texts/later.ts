@@ -494,7 +494,7 @@ export const later = {
     unavailable: "Usage is not available on this gateway.",
     notKept: "Usage is currently kept in memory, and is lost at the next start.",
     thenBy: "Then by",
-    finer: "Further groups",
+    finer: "More groups",
     bars: "Chart shows",
     splitBy: "Split chart by",
     measures: {
