@@ -147,7 +147,7 @@ describe("a list", () => {
     const topOf = async () => (await first.boundingBox())?.y
     const before = await topOf()
     read.resolve()
-    await page.getByRole("img", { name: /requests/ }).waitFor()
+    await page.getByRole("group", { name: /requests from/ }).waitFor()
     assert.strictEqual(await topOf(), before)
   })
 

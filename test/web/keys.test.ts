@@ -110,6 +110,18 @@ describe("the form of a key", () => {
     await made.getByRole("combobox", { name: "Fallback, per day" }).selectOption("use upstream-reasoner")
     await button("Add a limit").click()
     await made.getByRole("textbox", { name: time }).fill("1,000")
+    // Sentences stand below each other, from one edge on, and the button that adds one has the size of a button.
+    const boxes = await Promise.all(
+      [made.locator(".limit").first(), made.locator(".limit").last(), button("Add a limit")].map((each) =>
+        each.evaluate((element) => {
+          const { bottom, height, left, top } = element.getBoundingClientRect()
+          return { bottom, height, left, top }
+        })
+      )
+    )
+    assert.strictEqual(new Set(boxes.map(({ left }) => left)).size, 1)
+    assert.deepStrictEqual(boxes.slice(1).filter(({ top }, index) => top < boxes[index]!.bottom), [])
+    assert.strictEqual(boxes.at(-1)!.height, 32)
     // What one sentence limits, the other cannot.
     const taken = made.getByRole("combobox", { name: unit }).getByRole("option", { name: "tokens" })
     assert.isTrue(await taken.isDisabled())

@@ -55,12 +55,12 @@ describe("the models at the console", () => {
     await rowOf("quick").waitFor()
     const target = "gpu/smallPrice of vendor-small"
     const price = ["0.1", "–", " missing"]
-    assert.deepStrictEqual(await cellsOf("small"), ["Model", target, ...price, "0", "0.00", "–"])
-    assert.deepStrictEqual(await cellsOf("fast"), ["Route", target, ...price, "0", "0.00", "–"])
-    assert.deepStrictEqual(await cellsOf("quick"), ["Alias of fast", target, ...price, "–", "–", "–"])
+    assert.deepStrictEqual(await cellsOf("small"), ["Model", "32.8k", target, ...price, "0", "0.00", "–"])
+    assert.deepStrictEqual(await cellsOf("fast"), ["Route", "32.8k", target, ...price, "0", "0.00", "–"])
+    assert.deepStrictEqual(await cellsOf("quick"), ["Alias of fast", "32.8k", target, ...price, "–", "–", "–"])
     // A price by its dates says what follows.
     assert.deepStrictEqual(
-      (await cellsOf("dated")).slice(1, 5),
+      (await cellsOf("dated")).slice(2, 6),
       ["gpu/datedPrice of vendor-dated · from 1 Jan 2100: 3 in · 4 out", "1", "–", "2"]
     )
     await page.getByRole("group", { name: "Prices that no model uses" }).getByText("gone").waitFor()
@@ -99,16 +99,22 @@ describe("the models at the console", () => {
     await button("Close").click()
   })
 
-  it("have what is known of them with where it is from", async () => {
-    const known = page.getByRole("table", { name: "What is known" })
-    const row = (name: string) =>
-      known.getByRole("row").filter({ has: page.getByRole("rowheader").getByText(name, { exact: true }) })
-        .getByRole("cell").allTextContents()
-    await known.waitFor()
-    const shared = ["–", "text, imageof model_facts", "–", "noneof the configuration", "yesof model_facts", "–"]
-    assert.deepStrictEqual(await row("small"), ["32,768of the configuration", ...shared])
-    assert.deepStrictEqual(await row("fast"), ["32,768of the configuration", ...shared])
-    assert.include(await known.getByRole("rowheader").allTextContents(), "small– not in listsSmall")
+  it("have what is known of them with where it is from: the window in the list, and all on the page of each", async () => {
+    assert.strictEqual((await cellsOf("small"))[1], "32.8k")
+    await page.getByRole("link", { name: "fast", exact: true }).click()
+    await page.getByRole("heading", { level: 1, name: "fast" }).waitFor()
+    await page.locator(".facts dt").filter({ hasText: "Window" }).waitFor()
+    const facts = await page.locator(".facts > *").allTextContents()
+    const of = (name: string) => facts[facts.indexOf(name) + 1]
+    assert.deepStrictEqual(["Window", "Reads", "Efforts", "Tools"].map(of), [
+      "32,768 of the configuration",
+      "text, image of model_facts",
+      "none of the configuration",
+      "yes of model_facts"
+    ])
+    assert.notInclude(facts, "Longest reply")
+    await page.goBack()
+    await rowOf("small").getByText("not in lists").waitFor()
   })
 
   it("get a price under one of their names", async () => {
@@ -120,9 +126,10 @@ describe("the models at the console", () => {
     await result(page).getByText("The price of fast was changed.").waitFor()
     assert.deepStrictEqual((await prices())["fast"], { input: 0.5, output: "1.50" })
     await rowOf("fast").getByRole("cell", { name: "1.5", exact: true }).waitFor()
-    assert.deepStrictEqual((await cellsOf("fast")).slice(2, 5), ["0.5", "–", "1.5"])
+    assert.deepStrictEqual((await cellsOf("fast")).slice(3, 6), ["0.5", "–", "1.5"])
     assert.deepStrictEqual(await cellsOf("small"), [
       "Model",
+      "32.8k",
       "gpu/smallPrice of vendor-small",
       "0.1",
       "–",

@@ -50,7 +50,7 @@ it("overview: it names settings that do nothing, with their places and what to d
   const attention = page.getByRole("region", { name: "Needs attention" })
   const row = attention.getByRole("listitem").filter({ hasText: "key_records." })
   await row.getByText("Warning").waitFor()
-  await row.getByText(/a cost limit without any price refuses every request of the key: set prices/).waitFor()
+  await row.getByText(/^A cost limit without any price refuses every request of the key: set prices\.$/).waitFor()
   assert.strictEqual(await row.getByRole("link").first().getAttribute("href"), "#/settings")
   await row.getByRole("link").first().click()
   const listed = page.getByRole("region", { name: "Warnings" }).getByRole("listitem")
@@ -86,7 +86,7 @@ it("overview: it is calm until something fails, and every figure leads to what i
   await last.getByText("– 1 time").waitFor()
   // One row for each upstream, which leads to its page.
   const upstream = page.getByRole("region", { name: "Upstreams" }).getByRole("row").nth(1)
-  await upstream.getByRole("img", { name: "Attempts of default in the last hour" }).waitFor()
+  await upstream.getByRole("group", { name: "Attempts of default in the last hour" }).waitFor()
   assert.strictEqual(
     await upstream.getByRole("rowheader").getByRole("link").getAttribute("href"),
     "#/upstreams/default"
@@ -140,6 +140,11 @@ it("overview: a minute shows its values under the pointer and leads to its reque
   await minutes.first().waitFor()
   assert.strictEqual(await minutes.count(), 60)
   const hour = page.getByRole("region", { name: "Last 60 minutes" })
+  // How to see values is said under the pointer alone.
+  const hint = hour.getByText("Each column is one minute.")
+  await hint.waitFor({ state: "hidden" })
+  await hour.locator(".scales").hover()
+  await hint.waitFor()
   const busy = page.getByRole("group", { name: "Minutes" }).getByRole("link", {
     name: /: [1-9]\d* requests?, 1 failed/
   })

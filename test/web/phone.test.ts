@@ -56,6 +56,8 @@ it("the overview, the requests, one request and the playground work by touch, an
   assert.strictEqual(await page.locator(".hour .scales p:visible").count(), 4)
   await goTo("Requests")
   await isFit("Requests")
+  await page.locator(".histogram .bins > span").last().tap()
+  assert.match(await page.locator(".whole:popover-open").textContent() ?? "", /\d requests?/)
   await page.getByRole("table", { name: "Requests" }).locator(".row-link").first().tap()
   await page.getByRole("heading", { level: 1, name: /^Request / }).waitFor()
   await isFit("one request")

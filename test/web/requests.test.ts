@@ -371,7 +371,7 @@ describe("the list of requests", () => {
     assert.strictEqual(await first.locator(".sr-only").textContent(), "OK")
     assert.strictEqual(await first.locator(".badge").evaluate((badge) => badge.firstElementChild?.tagName), "svg")
 
-    const bars = page.getByRole("img", { name: /^\d+ requests from .*, 3 of them failed, at most \d+ in one bar/ })
+    const bars = page.getByRole("group", { name: /^\d+ requests from .*, 3 of them failed, at most \d+ in one bar/ })
     const { height, width, x, y } = (await bars.boundingBox())!
     await page.mouse.move(x + 1, y + height / 2)
     await page.mouse.down()

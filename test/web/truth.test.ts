@@ -83,6 +83,10 @@ const start = async (): Promise<void> => {
   }, { clock, keepsUsage: true, environment: { GATEWAY_DATA_DIR: folder } })
 }
 
+/** What the bars of a chart say. */
+const titlesIn = (chart: Locator): Promise<Array<string>> =>
+  chart.locator(".bins > span").evaluateAll((bars) => bars.map((bar) => bar.getAttribute("title") ?? ""))
+
 beforeAll(async () => {
   const [gpu, hosted] = await Promise.all([startOpenAiServer(), startOpenAiServer()])
   servers = { gpu, hosted }
@@ -536,11 +540,11 @@ describe("the figures of the console", () => {
     )
     // The bars of the hour are of the attempts since the restart.
     for (const name of upstreamNames) {
-      const row = rows.getByRole("img", { name: `Attempts of ${name} in the last hour` })
+      const row = rows.getByRole("group", { name: `Attempts of ${name} in the last hour` })
       const tries = recent.flatMap((done) => done.tries.map((each) => ({ ...each, isRefused: done.end === "refused" })))
         .filter((each) => each.upstream === name)
       await shows(`the hour of ${name}`, async () => {
-        const bars = (await row.locator("title").allTextContents()).map((text) => text.match(/\d+/g)!.map(Number))
+        const bars = (await titlesIn(row)).map((text) => text.match(/\d+/g)!.map(Number))
         return [2, 3].map((place) => String(sum(bars.map((numbers) => numbers[place]!))))
       }, [tries.length, tries.filter(({ failed, isRefused }) => failed && !isRefused).length].map(String))
     }
@@ -631,7 +635,7 @@ describe("the figures of the console", () => {
     await shows(
       "histogram",
       async () =>
-        (await page.getByRole("img", { name }).locator("title").allTextContents()).map((title) => {
+        (await titlesIn(page.getByRole("group", { name }))).map((title) => {
           const [, counts, p95] = title.split("\n")
           return p95?.startsWith("p95 ") === true ? [counts, p95.replace("p95 ", "")] : counts
         }),
@@ -669,7 +673,7 @@ describe("the figures of the console", () => {
       "models",
       async () =>
         (await cells(tableIn(page, "Models"))()).map((
-          [name, , , , , , requests, cost, p95]
+          [name, , , , , , , requests, cost, p95]
         ) => [name, requests, cost, p95]),
       ["large", "small"].map((model) => {
         const { cost, first95, requests } = sumsOf(all.filter((done) => done.model === model))

@@ -98,6 +98,24 @@ describe("a read without an answer", () => {
     await close()
   })
 
+  it("of the times of sessions and of the turns of one says so, and both come by themselves", async () => {
+    const { close, first, letThrough, page } = await openUnanswered("sessions", /\/admin\/requests(\/sessions)?\?/)
+    await signIn(page)
+    await goTo(page, "Sessions")
+    await first
+    await page.clock.fastForward(15_000)
+    await page.getByRole("main").getByRole("alert").getByText(late).waitFor()
+    await page.evaluate("location.hash = '#/sessions/one'")
+    await section(page, "Turns").getByText("Loading…").waitFor()
+    await page.clock.fastForward(15_000)
+    await section(page, "Turns").getByRole("alert").getByText(late).waitFor()
+    letThrough()
+    await page.clock.fastForward(5_000)
+    await page.getByRole("table", { name: "Turns" }).waitFor()
+    await page.getByText(late).first().waitFor({ state: "detached" })
+    await close()
+  })
+
   it("of the session shows the form to sign in", async () => {
     const { close, first, page } = await openUnanswered("overview", /\/admin\/session$/)
     await first

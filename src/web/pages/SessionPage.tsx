@@ -4,10 +4,11 @@
 import type { ComponentChildren } from "preact"
 import { useEffect, useMemo, useState } from "preact/hooks"
 import { RequestBadge } from "../parts/Badge.tsx"
+import { Chip } from "../parts/Card.tsx"
 import { Empty } from "../parts/Empty.tsx"
 import { duration, exactTime, number, percent } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
-import { Loaded, Loading } from "../parts/Loaded.tsx"
+import { Loaded, LoadFailure, Loading, useReads } from "../parts/Loaded.tsx"
 import { type Column, Row, Table } from "../parts/Table.tsx"
 import { When } from "../parts/Time.tsx"
 import { Count, Money, Took } from "../parts/Values.tsx"
@@ -15,10 +16,10 @@ import type { RequestItem } from "../state/client.ts"
 import { useCurrency } from "../state/currency.ts"
 import { failureText } from "../state/failure.ts"
 import { onRequests, useReread } from "../state/live.ts"
-import { readOf } from "../state/reads.ts"
+import { type Failed, readOf, useRetry } from "../state/reads.ts"
 import { useValue } from "../state/registry.ts"
 import { listRequests, readRequest } from "../state/requests.ts"
-import { linkTo, useQuery } from "../state/route.ts"
+import { choose, linkTo, useQuery } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
 import { exactly } from "./requests/filter.ts"
 import { treeOf } from "./usage/tree.ts"
@@ -34,13 +35,14 @@ const turnsAtATime = 50
 /** How many turns are read in all at most. */
 const mostTurns = 1_000
 
-/** The turns of a session, the oldest first, as far as they are read. Read again while its requests change. */
-const useTurns = (session: string, key: string) => {
-  const [wanted, setWanted] = useState(turnsAtATime)
+/** The turns of a session, the oldest first, as far as they are read; `all` as far as they may be. Read again while its requests change. */
+const useTurns = (session: string, key: string, all: boolean) => {
+  const [asked, setAsked] = useState(turnsAtATime)
+  const wanted = all ? mostTurns : asked
   const [tries, setTries] = useState(0)
   const [turns, setTurns] = useState<ReadonlyArray<RequestItem>>()
   const [hasMore, setMore] = useState(false)
-  const [failure, setFailure] = useState<string>()
+  const [failure, setFailure] = useState<Failed>()
   useEffect(() => {
     const ending = new AbortController()
     const read = async () => {
@@ -63,7 +65,7 @@ const useTurns = (session: string, key: string) => {
       setFailure(undefined)
     }
     read().catch((reason: unknown) => {
-      if (!ending.signal.aborted) setFailure(failureText(reason))
+      if (!ending.signal.aborted) setFailure({ text: failureText(reason) })
     })
     return () => ending.abort()
   }, [session, key, wanted, tries])
@@ -71,11 +73,12 @@ const useTurns = (session: string, key: string) => {
     onRequests((items) => {
       if (items.some((item) => item.session === session && item.outcome !== "open")) setTries((count) => count + 1)
     }), [session])
+  const retry = () => setTries((count) => count + 1)
+  useRetry(failure, retry)
   return {
     turns,
-    failure,
-    more: hasMore && wanted < mostTurns ? () => setWanted(wanted + turnsAtATime) : undefined,
-    retry: () => setTries((count) => count + 1)
+    failure: failure === undefined ? null : <LoadFailure text={failure.text} onRetry={retry} />,
+    more: hasMore && wanted < mostTurns ? () => setAsked(wanted + turnsAtATime) : undefined
   }
 }
 
@@ -106,9 +109,11 @@ const useTools = (turns: ReadonlyArray<RequestItem>): ReadonlyMap<string, string
 const Turns = ({ session, sessionKey }: { readonly session: string; readonly sessionKey: string }) => {
   const { requests, sessions: t, usage } = useTexts()
   const currency = useCurrency()
-  const { failure, more, turns } = useTurns(session, sessionKey)
+  const { agent: chosen = "" } = useQuery()
+  const { failure, more, turns: read } = useTurns(session, sessionKey, chosen !== "")
+  const turns = chosen === "" ? read : read?.filter(({ agent = "none" }) => agent === chosen)
   const tools = useTools(turns ?? [])
-  if (turns === undefined) return failure === undefined ? <Loading /> : <p class="notice bad">{failure}</p>
+  if (turns === undefined) return <Section name={t.turns}>{failure ?? <Loading />}</Section>
   const hasAgents = turns.some(({ agent }) => agent !== undefined)
   const columns: ReadonlyArray<Column> = [
     { name: requests.time, rank: 1, width: "9.4rem" },
@@ -125,6 +130,15 @@ const Turns = ({ session, sessionKey }: { readonly session: string; readonly ses
   ]
   return (
     <Section name={t.turns}>
+      {chosen !== "" && (
+        <Chip
+          class="chosen start"
+          aria-label={usage.remove(usage.groups.agent)}
+          onClick={() => choose({ agent: "" })}
+        >
+          {usage.groups.agent}: {chosen === "none" ? t.main : chosen} <span aria-hidden="true">×</span>
+        </Chip>
+      )}
       <div class="sessions">
         <Table name={t.turns} columns={columns} rows={turns.length} empty={<Empty>{t.noTurns}</Empty>}>
           {turns.map((item) => (
@@ -147,7 +161,7 @@ const Turns = ({ session, sessionKey }: { readonly session: string; readonly ses
           ))}
         </Table>
       </div>
-      {failure !== undefined && <p class="notice bad">{failure}</p>}
+      {failure}
       {more !== undefined && (
         <div class="actions">
           <button type="button" onClick={more}>{t.moreTurns}</button>
@@ -175,12 +189,14 @@ export const SessionPage = ({ of = "" }: { readonly of: string | undefined }) =>
     }), [of, key])
   useReread(kept)
   const recorded = useValue(kept)?.sessions[0]
+  const { failure } = useReads([kept])
   const requests = { session: of, ...key === "" ? {} : { key: exactly("key", key) } }
   return (
     <>
       <Heading name={t.title(of)}>
         <a class="button" href={linkTo("requests", undefined, requests)}>{usage.itsRequests}</a>
       </Heading>
+      {failure}
       <Loaded atom={read}>
         {({ currency, rows, totals }) => {
           const [first] = rows
@@ -246,7 +262,9 @@ export const SessionPage = ({ of = "" }: { readonly of: string | undefined }) =>
                         cells={[
                           <>
                             <span class="indent" style={{ width: `${1.5 * depth}rem` }} />
-                            {row.agent === "none" ? t.main : <code>{row.agent}</code>}
+                            <a href={linkTo("sessions", of, { key, agent: row.agent ?? "" })}>
+                              {row.agent === "none" ? t.main : <code>{row.agent}</code>}
+                            </a>
                           </>,
                           number(row.requests),
                           number(row.failed),

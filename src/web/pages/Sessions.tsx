@@ -7,9 +7,10 @@ import { csvLine } from "../../domain/printed.ts"
 import { Empty } from "../parts/Empty.tsx"
 import { Export } from "../parts/Export.tsx"
 import { Search, Select } from "../parts/Form.tsx"
-import { dayOf, exactTime, minuteOfDay, number } from "../parts/format.ts"
+import { dayOf, duration, exactTime, minuteOfDay, number } from "../parts/format.ts"
 import { Heading } from "../parts/Heading.tsx"
-import { Lazy, Loaded } from "../parts/Loaded.tsx"
+import { useLayout } from "../parts/layout.ts"
+import { Lazy, Loaded, useReads } from "../parts/Loaded.tsx"
 import { type Column, type Order, Pager, Row, Table, useOrder } from "../parts/Table.tsx"
 import { Count, Money } from "../parts/Values.tsx"
 import type { Reply } from "../state/client.ts"
@@ -33,8 +34,11 @@ const mostAgents = 1_000
 const mostHours = 10_000
 const pageSize = 50
 
-/** What the list can be sorted by; its own order is by falling tokens. */
+/** What usage is sorted by; its own order is by falling tokens. */
 const sorts = ["requests", "failed", "total_tokens", "prompt_cache_hit_rate", "cost"] as const
+
+/** What the page itself sorts by. */
+const ownSorts = ["start", "length"] as const
 
 const nothingKept: ReadonlyArray<Recorded> = []
 
@@ -68,22 +72,55 @@ const hoursOf = (rows: ReadonlyArray<UsageRow>): ReadonlyMap<string, readonly [f
   return hours
 }
 
-/** From a time to another one, to the minute: the day stands where it is another than that before it, or than today. */
-const spanOf = (first: number, last: number): string => {
-  const hourOf = (at: number, before: number) =>
-    dayOf(at) === dayOf(before) ? minuteOfDay(at) : `${dayOf(at)} ${minuteOfDay(at)}`
-  return last - first < 60_000 ? hourOf(first, Date.now()) : `${hourOf(first, Date.now())} – ${hourOf(last, first)}`
+/** A time of day, with its day where that is another than today. */
+const minuteOf = (at: number): string =>
+  dayOf(at) === dayOf(Date.now()) ? minuteOfDay(at) : `${dayOf(at)} ${minuteOfDay(at)}`
+
+/** When a session was active, in Unix milliseconds: exactly as far as its requests are kept, else by the hours of usage. */
+interface Span {
+  readonly from: number
+  readonly to: number
+  readonly isExact: boolean
 }
 
-/** When a session was active: exactly as far as its requests are kept, else by the hours of usage. */
-const When = ({ hours, recorded, row }: {
-  readonly row: UsageRow
-  readonly recorded: Recorded | undefined
-  readonly hours: readonly [first: number, last: number] | undefined
-}) => {
-  const isWhole = recorded !== undefined && recorded.requests >= row.requests
-  if (isWhole) return <span title={exactly(recorded.from, recorded.to)}>{spanOf(recorded.from, recorded.to)}</span>
-  return <>{hours === undefined ? "–" : spanOf(...hours)}</>
+type SpanOf = (row: UsageRow) => Span | undefined
+
+const spansOf = (hours: ReadonlyArray<UsageRow>, kept: ReadonlyMap<string, Recorded>): SpanOf => {
+  const times = hoursOf(hours)
+  return (row) => {
+    const recorded = kept.get(idOf(row))
+    if (recorded !== undefined && recorded.requests >= row.requests) {
+      return { from: recorded.from, to: recorded.to, isExact: true }
+    }
+    const [from, to] = times.get(idOf(row)) ?? []
+    return from === undefined || to === undefined ? undefined : { from, to, isExact: false }
+  }
+}
+
+/** Its start, and its length as far as that is known. */
+const whenOf = (span: Span | undefined): readonly [start: ComponentChildren, length: ComponentChildren] => {
+  if (span === undefined) return ["–", "–"]
+  const { from, isExact, to } = span
+  const title = isExact ? exactly(from, to) : undefined
+  return [
+    <span key="start" title={title}>{minuteOf(from)}</span>,
+    isExact || to > from ? <span key="length" title={title}>{duration(to - from)}</span> : "–"
+  ]
+}
+
+/** Rows by their start or their length; those whose time is unknown come last. */
+const sorted = (
+  rows: ReadonlyArray<UsageRow>,
+  spanOf: SpanOf,
+  { order, sort }: Order<(typeof ownSorts)[number]>
+): ReadonlyArray<UsageRow> => {
+  const sign = order === "asc" ? 1 : -1
+  const valueOf = (row: UsageRow): number => {
+    const span = spanOf(row)
+    return span === undefined ? Infinity : sign * (sort === "start" ? span.from : span.to - span.from)
+  }
+  const values = new Map(rows.map((row) => [row, valueOf(row)]))
+  return rows.toSorted((a, b) => values.get(a)! - values.get(b)! || 0)
 }
 
 /** The models of a session: the last one, and how many others. */
@@ -97,30 +134,31 @@ const Models = ({ models }: { readonly models: ReadonlyArray<string> }) =>
       </span>
     )
 
-const Rows = ({ agents, currency, hours, page, recorded, rows }: {
-  readonly recorded: ReadonlyArray<Recorded>
+const Rows = ({ agents, currency, kept, page, rows, spanOf }: {
+  readonly kept: ReadonlyMap<string, Recorded>
+  readonly spanOf: SpanOf
   /** The sessions that are found, and which page of them is shown. */
   readonly rows: ReadonlyArray<UsageRow>
   readonly page: number
   readonly agents: ReadonlyArray<UsageRow>
-  readonly hours: ReadonlyArray<UsageRow>
   readonly currency: string | null
 }) => {
   const { common, sessions: t, usage } = useTexts()
   const byId = useMemo(() => Map.groupBy(agents, idOf), [agents])
-  const times = useMemo(() => hoursOf(hours), [hours])
-  const kept = useMemo(() => new Map(recorded.map((each) => [recordedId(each), each])), [recorded])
   const isNarrowed = useQuery()["q"] !== undefined
+  const isCards = useLayout() === "cards"
   const columns: ReadonlyArray<Column> = [
-    { name: usage.session, rank: 1, width: "16%" },
-    { name: usage.groups.app, rank: 2, width: "7.6rem" },
-    { name: usage.groups.key, rank: 2 },
-    { name: t.models, rank: 3 },
-    { name: t.hours, rank: 3, width: "9.6rem" },
-    { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.6rem" },
-    { name: usage.failed, rank: 3, sort: "failed", number: true, width: "4.4rem" },
-    { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.6rem" },
-    { name: usage.fromCache, rank: 3, sort: "prompt_cache_hit_rate", number: true, width: "6.2rem" },
+    { name: usage.session, rank: 1, width: "10.2rem" },
+    // What they are is plain without their names.
+    { name: usage.groups.app, rank: 2, hidden: isCards, width: "7rem" },
+    { name: usage.groups.key, rank: 2, hidden: isCards },
+    { name: t.models, rank: 4 },
+    { name: t.start, rank: isCards ? 1 : 3, sort: "start", first: "desc", width: "8.2rem" },
+    { name: t.length, rank: 4, sort: "length", number: true, width: "7rem" },
+    { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.2rem" },
+    { name: usage.failed, rank: 4, sort: "failed", number: true, width: "4.4rem" },
+    { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.2rem" },
+    { name: usage.fromCache, rank: 4, sort: "prompt_cache_hit_rate", number: true, width: "6.2rem" },
     ...currency === null
       ? []
       : [{ name: common.costIn(currency), rank: 2, sort: "cost", number: true, width: "6.6rem" } as const]
@@ -156,7 +194,7 @@ const Rows = ({ agents, currency, hours, page, recorded, rows }: {
               app,
               name ?? usage.specialKeys(key ?? "") ?? <code>{key}</code>,
               <Models key="models" models={own?.models ?? []} />,
-              <When key="when" row={row} recorded={own} hours={times.get(idOf(row))} />,
+              ...whenOf(spanOf(row)),
               ...measures(row, { session })
             ]}
           />,
@@ -166,8 +204,12 @@ const Rows = ({ agents, currency, hours, page, recorded, rows }: {
               cells={[
                 <>
                   <span class="indent" style={{ width: `${1 + 1.5 * depth}rem` }} />
-                  <code>{agent.agent}</code> <span class="hint">{usage.agent}</span>
+                  <a href={linkTo("sessions", session, { key: key ?? "", agent: agent.agent ?? "" })}>
+                    <code>{agent.agent}</code>
+                  </a>{" "}
+                  <span class="hint">{usage.agent}</span>
                 </>,
+                "",
                 "",
                 "",
                 "",
@@ -233,8 +275,11 @@ const List = () => {
   const hours = useRows("key,app,session,hour", mostHours, from)
   const kept = useMemo(() => readOf("admin-requests", "sessions", { query: { from } }), [from])
   useReread(kept)
+  const ownOrder = useOrder(ownSorts)
+  const { failure } = useReads([kept])
   const rows = useValue(sessions)?.rows ?? []
   const recorded = useValue(kept)?.sessions ?? nothingKept
+  const keptById = useMemo(() => new Map(recorded.map((each) => [recordedId(each), each])), [recorded])
   return (
     <>
       <Heading name={common.pages.sessions}>
@@ -259,6 +304,7 @@ const List = () => {
           onValue={(value: string) => choose({ range: value === "day" ? "" : value, page: "" })}
         />
       </div>
+      {failure}
       <Loaded
         atom={sessions}
         rows={8}
@@ -269,16 +315,18 @@ const List = () => {
             {(ofAgents) => (
               <Loaded atom={hours}>
                 {(ofHours) => {
-                  const shown = found(rows, q.toLowerCase())
+                  const spanOf = spansOf(ofHours.rows, keptById)
+                  const all = found(rows, q.toLowerCase())
+                  const shown = ownOrder === undefined ? all : sorted(all, spanOf, ownOrder)
                   const pages = Math.max(1, Math.ceil(shown.length / pageSize))
                   return (
                     <div class="stack sessions">
                       <Rows
                         rows={shown}
-                        recorded={recorded}
+                        kept={keptById}
+                        spanOf={spanOf}
                         page={Math.min(page, pages)}
                         agents={ofAgents.rows}
-                        hours={ofHours.rows}
                         currency={currency}
                       />
                       {pages > 1 && (

@@ -24,10 +24,11 @@ export interface Column {
   /** The order of the first press; of numbers `desc`, else `asc`. */
   readonly first?: "asc" | "desc"
   /**
-   * Of lists whose rows are `Row`s. 1: the name, which comes first, and the state. 3: below the name in windows under 1100 px. In those
-   * under 700 px, 2 and 3 make the second line of a card. Without a rank: a control, which keeps its place.
+   * Of lists whose rows are `Row`s. 1: the name, which comes first, and the state. 3 and 4: below the name in windows under 1100 px. In
+   * those under 700 px, 2 and 3 make the second line of a card, and what has 4 is on the page of the row alone. Without a rank: a control,
+   * which keeps its place.
    */
-  readonly rank?: 1 | 2 | 3
+  readonly rank?: 1 | 2 | 3 | 4
   /** The class of its cells. Those of `select` have check boxes. */
   readonly class?: string
 }
@@ -127,7 +128,7 @@ const Shape = createContext<{ readonly columns: ReadonlyArray<Column>; readonly 
 /** Whether a column has cells of its own. The column that names a row always has. */
 const isShown = (column: Column, index: number, columns: ReadonlyArray<Column>, layout: Layout): boolean =>
   column.rank === undefined || index === columns.findIndex(({ rank }) => rank === 1) ||
-  (layout === "wide" || (layout === "lines" && column.rank !== 3))
+  (layout === "wide" || (layout === "lines" && column.rank < 3))
 
 const isEmpty = (content: ComponentChildren): boolean =>
   content === undefined || content === null || content === false || content === "" || content === "–"
@@ -141,7 +142,8 @@ export const Row = ({ cells, class: kind = "", onOpen }: {
   const { columns, layout } = useContext(Shape)
   const named = columns.findIndex(({ rank }) => rank === 1)
   const below = columns.flatMap((column, index) =>
-    isShown(column, index, columns, layout) || (column.rank ?? 1) === 1 || isEmpty(cells[index])
+    isShown(column, index, columns, layout) || (column.rank ?? 1) === 1 || isEmpty(cells[index]) ||
+      (layout === "cards" && column.rank === 4)
       ? []
       : [
         <span key={column.name}>

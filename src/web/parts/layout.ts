@@ -19,7 +19,7 @@ export const useMedia = (query: string): boolean => {
 /** Windows that have room for every column with its whole names. */
 export const roomy = "(min-width: 1400px)"
 
-/** `wide`: every column. `lines`: columns of rank 3 stand below the name. `cards`: a row is a card of two lines. */
+/** `wide`: every column. `lines`: columns of rank 3 and 4 stand below the name. `cards`: a row is a card of two lines. */
 export type Layout = "wide" | "lines" | "cards"
 
 /** The layout of lists in the window, and of one that has room for every column from so many pixels on. */

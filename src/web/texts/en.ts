@@ -717,7 +717,6 @@ export const en = {
     saved: (name: string) => `The price of ${name} was changed.`,
     changedMeanwhile: "The price was changed meanwhile, so nothing was saved. Open it again.",
     known: {
-      title: "What is known",
       displayName: "Shown as",
       facts: {
         context_window: "Window",

@@ -448,12 +448,12 @@ export const later = {
     lead:
       "A session is one run of an agent, as its client names it. The agents that it started stand below it. A session leads to its turns.",
     search: "Search sessions, apps and keys",
-    hours: "When",
     models: "Models",
     time: "Time in all",
     title: (name: string) => `Session ${name}`,
     start: "Start",
     end: "End",
+    length: "Length",
     after: (length: string) => `after ${length}`,
     failedOf: (n: string) => `${n} of them failed`,
     agents: "Agents",
@@ -466,7 +466,7 @@ export const later = {
     empty: "No client has named a session in this time.",
     noneFound: "No session matches.",
     total: (n: number) => count(n, "session", "sessions"),
-    cut: (n: number) => `The first ${separated(n)} sessions of this order are looked at.`
+    cut: (n: number) => `There are more sessions: ${separated(n)} of them are looked at.`
   },
   usage: {
     ...words,
@@ -494,6 +494,7 @@ export const later = {
     unavailable: "Usage is not available on this gateway.",
     notKept: "Usage is currently kept in memory, and is lost at the next start.",
     thenBy: "Then by",
+    finer: "More groups",
     bars: "Chart shows",
     splitBy: "Split chart by",
     measures: {

@@ -992,12 +992,12 @@ export const zh: AllTexts = {
   sessions: {
     lead: "会话是智能体的一次运行，由客户端命名。它启动的智能体列在下方。点击会话可查看其各轮。",
     search: "搜索会话、应用和密钥",
-    hours: "时间",
     models: "模型",
     time: "总用时",
     title: (name) => `会话 ${name}`,
     start: "开始",
     end: "结束",
+    length: "时长",
     after: (length) => `历时 ${length}`,
     failedOf: (n) => `其中 ${n} 个失败`,
     agents: "智能体",
@@ -1010,7 +1010,7 @@ export const zh: AllTexts = {
     empty: "这段时间内没有客户端给出会话名称。",
     noneFound: "没有匹配的会话。",
     total: (n) => `共 ${separated(n)} 个会话`,
-    cut: (n) => `只查看此排序的前 ${separated(n)} 个会话。`
+    cut: (n) => `还有更多会话：这里查看其中 ${separated(n)} 个。`
   },
   usage: {
     ...words,
@@ -1038,6 +1038,7 @@ export const zh: AllTexts = {
     unavailable: "此网关不提供用量统计。",
     notKept: "用量目前保存在内存中，会在下次启动时丢失。",
     thenBy: "再分组",
+    finer: "更多分组",
     bars: "图表显示",
     splitBy: "图表拆分",
     measures: {
@@ -1341,7 +1342,6 @@ export const zh: AllTexts = {
     saved: (name) => `${name} 的价格已更改。`,
     changedMeanwhile: "价格已被其他人更改，因此没有保存。请重新打开。",
     known: {
-      title: "已知信息",
       displayName: "显示名称",
       facts: {
         context_window: "上下文窗口",

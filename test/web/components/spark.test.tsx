@@ -2,10 +2,12 @@
 /**
  * The small bars of a day, in Chromium.
  */
-import { assert, describe, it } from "vitest"
+import { assert, describe, it, vi } from "vitest"
+import { userEvent } from "vitest/browser"
 import { hoursOf } from "../../../src/web/pages/nouns/hours.ts"
 import type { UsageRow } from "../../../src/web/pages/usage/rows.ts"
 import { Spark } from "../../../src/web/parts/Spark.tsx"
+import { useWholeTexts } from "../../../src/web/parts/wholeTexts.ts"
 import { draw } from "./support.tsx"
 
 describe("the small bars of a day", () => {
@@ -20,12 +22,28 @@ describe("the small bars of a day", () => {
         ]}
       />
     )
-    const heights = [...drawn.querySelectorAll("g")].map((bar) => [
-      bar.querySelector("title")?.textContent,
+    const titles = [...drawn.querySelectorAll<HTMLElement>(".bins > span")].map(({ title }) => title)
+    const heights = [...drawn.querySelectorAll("g")].map((bar, index) => [
+      titles[index],
       ...["ok", "failed"].map((part) => bar.querySelector(`.${part}`)?.getAttribute("height"))
     ])
     assert.deepStrictEqual(heights, [["nothing", "0", "0"], ["much", "24", "12"], ["little", "1", "1"]])
-    assert.strictEqual(drawn.querySelector("[role=img]")?.getAttribute("aria-label"), "Requests of each hour")
+    assert.strictEqual(drawn.querySelector("[role=group]")?.getAttribute("aria-label"), "Requests of each hour")
+  })
+
+  it("say what they show on focus: the arrows move between them", async () => {
+    const Said = () => {
+      useWholeTexts()
+      return (
+        <Spark name="Requests of each hour" bars={[{ title: "1 request", all: 1 }, { title: "2 requests", all: 2 }]} />
+      )
+    }
+    draw(<Said />)
+    const said = () => document.querySelector(".whole:popover-open")?.textContent
+    await userEvent.keyboard("{Tab}")
+    await vi.waitFor(() => assert.strictEqual(said(), "2 requests"))
+    await userEvent.keyboard("{ArrowLeft}")
+    await vi.waitFor(() => assert.strictEqual(said(), "1 request"))
   })
 
   it("an hour without a row has none", () => {

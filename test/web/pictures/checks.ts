@@ -204,6 +204,11 @@ export const badlyPlaced = `(() => {
   ]
 })()`
 
+/** The cards of a list that have more than three lines. */
+export const tallCards = `[...document.querySelectorAll("main .table-box.cards tbody tr")]
+  .filter((each) => each.offsetHeight > 80)
+  .map((each) => each.closest(".table-box").ariaLabel + ", " + each.offsetHeight + " px: " + each.textContent.slice(0, 60))`
+
 /** How many cells of a table have a text that is cut, and how many there are. */
 export const cutCells = `(() => {
   const cells = [...document.querySelectorAll("main tbody :is(th, td)")]

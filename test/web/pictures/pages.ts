@@ -9,7 +9,7 @@ import { isWhole } from "../../support/effort.ts"
 import { findingsOfThemes } from "../support.ts"
 import { lowControls, smallTargets } from "../targets.ts"
 import { compare, updates } from "./camera.ts"
-import { badlyPlaced, cutTexts, fits, foreignText, missingGlyphs, outOfTables } from "./checks.ts"
+import { badlyPlaced, cutTexts, fits, foreignText, missingGlyphs, outOfTables, tallCards } from "./checks.ts"
 import { pinned, type Route, type Stage, useStage } from "./stage.ts"
 
 /** All widths of windows that pictures are taken in. */
@@ -44,6 +44,7 @@ export const testPages = (pages: ReadonlyArray<readonly [name: string, route: Ro
         assert.deepStrictEqual(await page().evaluate(outOfTables), [], `at ${width}`)
         assert.deepStrictEqual(await page().evaluate(badlyPlaced), [], `at ${width}`)
         assert.deepStrictEqual(await smallTargets(page()), [], `at ${width}`)
+        assert.deepStrictEqual(await page().evaluate(tallCards), [], `at ${width}`)
       }
       assert.deepStrictEqual(await lowControls(page()), [])
     }

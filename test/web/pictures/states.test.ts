@@ -40,6 +40,21 @@ describe("pictures of states", () => {
     }
   })
 
+  it("many accounts are as many in what needs attention as in the pool", async () => {
+    const page = stage.page()
+    await page.setViewportSize({ width: 1440, height: 900 })
+    await show(states.find(({ name }) => name === "overview-300")!)
+    const numbersOf = async (name: string, texts: RegExp) => {
+      const text = await page.getByRole("region", { name, exact: true }).innerText()
+      return [...text.matchAll(texts)].map(([, count]) => Number(count)).toSorted((a, b) => a - b)
+    }
+    await page.getByRole("region", { name: "Pool" }).getByText("Cooling down").waitFor()
+    assert.deepStrictEqual(
+      await numbersOf("Needs attention", /^(\d+) accounts$/gm),
+      await numbersOf("Pool", /(\d+)\s+(?:Cooling down|Out of rotation)/g)
+    )
+  })
+
   describe.each(states)("$name", (state) => {
     it("has nothing that axe finds in light and dark, cuts no number, has room to press, and looks as committed", async () => {
       const page = stage.page()

@@ -72,7 +72,11 @@ const countsOf = (items: ReadonlyArray<Json>) => {
   }
 }
 
-/** Five times as many accounts, in their order. */
+/** The names of an account, and of four like it. */
+const fiveNames = (name: string): ReadonlyArray<string> =>
+  Array.from({ length: 5 }, (_, index) => index === 0 ? name : name.replace("/", `/seat-${index}.`))
+
+/** Five times as many accounts, in their order, and as many of each cause. */
 const fiveTimes: Changed = (reply, query) => {
   const size = Number(query.get("page_size") ?? 50)
   const items = (reply.items as ReadonlyArray<Json>).flatMap((like) =>
@@ -88,7 +92,19 @@ const fiveTimes: Changed = (reply, query) => {
   const counts = reply.counts === undefined
     ? {}
     : { counts: Object.fromEntries(Object.entries(reply.counts).map(([name, count]) => [name, 5 * Number(count)])) }
-  return { ...reply, ...counts, items: items.slice(0, size), total, total_pages: Math.ceil(total / size) }
+  const causes = (reply.causes as ReadonlyArray<Json> | undefined)?.map((cause) => ({
+    ...cause,
+    accounts: 5 * cause.accounts,
+    names: cause.names.flatMap(fiveNames).slice(0, 20)
+  }))
+  return {
+    ...reply,
+    ...counts,
+    ...causes === undefined ? {} : { causes },
+    items: items.slice(0, size),
+    total,
+    total_pages: Math.ceil(total / size)
+  }
 }
 
 const fiveTimesPool: Changed = (pool) => ({

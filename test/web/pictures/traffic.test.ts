@@ -16,6 +16,14 @@ describe("pictures of the pages about requests", () => {
     ["sessions", "sessions"],
     ["playground", "playground"]
   ])
+  it("on a phone the table of usage begins in the first window", async () => {
+    const page = stage.page()
+    await page.setViewportSize({ width: 390, height: 850 })
+    await stage.goTo("usage")
+    const { y } = (await page.getByRole("table", { name: "Usage" }).boundingBox())!
+    assert.isBelow(y, 850)
+  })
+
   it("what they show adds up: each filter, search, order and sum is the gateway's own", async () => {
     const page = stage.page()
     await page.setViewportSize({ width: 1440, height: 900 })

@@ -6,6 +6,7 @@ import { accountSigns, BackIn, Badge, hasFailedTest, stateOf } from "../../parts
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { compact, exactTime, number, percent, shortWhen } from "../../parts/format.ts"
 import { Icon } from "../../parts/Icon.tsx"
+import { useLayout } from "../../parts/layout.ts"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Breaking } from "../../parts/Name.tsx"
 import { Row } from "../../parts/Table.tsx"
@@ -154,6 +155,8 @@ export const AccountRow = (
   const { at, item } = useNewest(listed, listedAt)
   const name = accountName(item)
   const secret = secretOf(item)
+  // A card has room for three lines: why an account gets no requests is said in place of what it does.
+  const isBrief = useLayout() === "cards" && stateOf(item) !== "ready"
   const action = (each: Action, text: string) => ({
     id: each,
     text,
@@ -203,8 +206,9 @@ export const AccountRow = (
         ...hasCredentials
           ? [item.credential !== undefined && <Credential key="credential" of={item.credential} />]
           : [],
-        common.of(number(item.in_use), number(item.slots)),
-        ...useWorkCells(item),
+        ...[common.of(number(item.in_use), number(item.slots)), ...useWorkCells(item)].map((cell) =>
+          isBrief ? null : cell
+        ),
         <RowMenu
           of={name}
           items={[

@@ -12,6 +12,7 @@ import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Sign } from "../../parts/Icon.tsx"
+import { useLayout } from "../../parts/layout.ts"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { ReadContext, useStill } from "../../parts/still.ts"
 import { Pager, Table, useOrder } from "../../parts/Table.tsx"
@@ -113,6 +114,7 @@ const List = ({ accounts, isSeveral, listedAt, onAdd, page, view, waiting }: {
   readonly waiting: boolean
 }) => {
   const { accounts: t, common } = useTexts()
+  const isCards = useLayout() === "cards"
   const { q = "", state = "", upstream = "" } = useQuery()
   const [selection, setSelection] = useState<Selection>({ view, names: new Set() })
   const [open, setOpen] = useState<Open>()
@@ -208,13 +210,15 @@ const List = ({ accounts, isSeveral, listedAt, onAdd, page, view, waiting }: {
               )
             },
             { name: t.account, rank: 1, sort: "identifier", width: isSeveral ? "17.5rem" : "20rem" },
-            ...(isSeveral ? [{ name: t.upstream, rank: 2, sort: "upstream", width: "6rem" } as const] : []),
+            ...(isSeveral
+              ? [{ name: t.upstream, rank: isCards ? 1 : 2, sort: "upstream", width: "6rem" } as const]
+              : []),
             { name: t.stateAndError, rank: 1 },
-            ...(hasCredentials ? [{ name: t.credential, rank: 3, width: "11rem" } as const] : []),
+            ...(hasCredentials ? [{ name: t.credential, rank: 4, width: "11rem" } as const] : []),
             { name: t.slots, rank: 2, sort: "in_use", width: "4.8rem", number: true },
             { name: t.lastHour, rank: 3, sort: "requests_hour", width: "6rem", number: true },
             { name: t.success, rank: 3, width: "5rem", number: true },
-            { name: t.lastUsed, rank: 3, sort: "last_used_at", first: "desc", width: "7rem", class: "nowrap" },
+            { name: t.lastUsed, rank: 4, sort: "last_used_at", first: "desc", width: "7rem", class: "nowrap" },
             { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
           ]}
           rows={shown.length}

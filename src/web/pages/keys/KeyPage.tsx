@@ -94,7 +94,7 @@ const Shown = ({ isUnread, item, onOpen, value }: {
         />
       </Heading>
       {value === undefined && !isUnread && <p class="hint" id={noCopyId}>{t.noCopy}</p>}
-      <Section name={t.limits} class="card limits">
+      <Section name={t.limits} class="card meters">
         <Used item={item} />
       </Section>
       <Day of={{ key: id }} requests={{ key: `"${id}"` }} />

@@ -4,7 +4,6 @@
 import { Badge } from "../../parts/Badge.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { date, dayOf, exactTime, shortWhen } from "../../parts/format.ts"
-import { roomy, useMedia } from "../../parts/layout.ts"
 import { Meter } from "../../parts/Table.tsx"
 import { Ago } from "../../parts/Time.tsx"
 import { usedText } from "../../parts/UsedText.ts"
@@ -37,7 +36,6 @@ const Rules = ({ of: { fallback, strict, window } }: { readonly of: KeyItem["lim
 export const Tightest = ({ item }: { readonly item: KeyItem }) => {
   const t = useTexts().keys
   const currency = useCurrency()
-  const isRoomy = useMedia(roomy)
   const limit = fullest(item)
   const others = limitsOf(item).length - 1
   if (limit === undefined) return <span class="hint">{t.noLimits}</span>
@@ -45,11 +43,7 @@ export const Tightest = ({ item }: { readonly item: KeyItem }) => {
   return (
     <div class="line">
       <Meter used={Number(limit.used)} limit={Number(limit.limit)} text={usedText(limit, t, currency)} />
-      {others > 0 && (
-        <a class="hint" href={linkTo("keys", item.id)} title={t.moreLimits(others)}>
-          {isRoomy ? t.moreLimits(others) : `+${others}`}
-        </a>
-      )}
+      {others > 0 && <a class="hint" href={linkTo("keys", item.id)}>{t.moreLimits(others)}</a>}
       {rules !== undefined && <Rules of={rules} />}
     </div>
   )

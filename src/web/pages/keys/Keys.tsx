@@ -7,7 +7,7 @@ import { Empty } from "../../parts/Empty.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
-import { roomy, useMedia } from "../../parts/layout.ts"
+import { useLayout } from "../../parts/layout.ts"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Pager, Row, Table, useOrder } from "../../parts/Table.tsx"
@@ -31,6 +31,9 @@ import { type KeyItem, keyOfId } from "./keys.ts"
 const pageSize = 50
 const noKeys: ReadonlyArray<string> = []
 const states = ["active", "disabled", "expired"] as const
+
+/** Pixels of the window from which a row has room for every column. */
+const wideFrom = 1300
 
 /** What the list can be sorted by. */
 const sorts = [
@@ -57,6 +60,9 @@ const KeyRow = ({ currency, item, onAction, value }: {
   const { id, preview, usage } = item
   const name = item.name ?? preview
   const isUnknown = value === undefined
+  // Whose a key is stands in place of its preview, where there is no room for both: the page of the key has it.
+  const isWide = useLayout(wideFrom) === "wide"
+  const note = item.note !== null && !shown && <span class="hint rest" title={item.note}>{item.note}</span>
   const code = (
     <code class={item.name === null ? "" : "hint"} title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>
   )
@@ -68,11 +74,12 @@ const KeyRow = ({ currency, item, onAction, value }: {
           {item.label !== null && (
             <a class="hint" href={linkTo("usage", undefined, { label: item.label })}>{item.label}</a>
           )}
-          {item.note !== null && !shown && <span class="hint rest" title={item.note}>{item.note}</span>}
-          {item.name !== null && code}
+          {isWide && note}
+          {item.name !== null && (shown || (isWide && item.note === null)) && code}
         </div>,
         <KeyState item={item} />,
         <Tightest item={item} />,
+        ...isWide ? [] : [note],
         <a href={requestsOf(id, { outcome: "open" })}>
           {usage.max_inflight === null
             ? number(usage.in_flight)
@@ -118,7 +125,7 @@ const KeyList = () => {
   // The list contains ids in place of keys. The two replies may be from before and after a change, so their order may differ.
   const keys = useAcceptedKeys() ?? noKeys
   const currency = useCurrency()
-  const isRoomy = useMedia(roomy)
+  const layout = useLayout(wideFrom)
   // So that a dialog opens immediately.
   useFields("keys")
   const order = useOrder(sorts)
@@ -167,20 +174,23 @@ const KeyList = () => {
               {generated !== undefined && <FirstRun of={generated} />}
               <Table
                 name={common.pages.keys}
+                wideFrom={wideFrom}
                 columns={[
                   { name: t.key, rank: 1, sort: "name", class: "text" },
                   { name: t.state, rank: 1, sort: "state", width: "10.4rem" },
                   {
                     name: t.limits,
                     rank: 2,
+                    hidden: layout === "cards",
                     sort: "limit_share",
                     first: "desc",
-                    width: isRoomy ? "22rem" : "16.4rem"
+                    width: "20rem"
                   },
-                  { name: t.inFlight, rank: 3, sort: "in_flight", number: true, width: "5.2rem" },
+                  ...layout === "wide" ? [] : [{ name: t.note, rank: 3, hidden: true } as const],
+                  { name: t.inFlight, rank: 4, sort: "in_flight", number: true, width: "5.2rem" },
                   {
                     name: t.today,
-                    rank: currency === undefined ? 2 : 3,
+                    rank: currency === undefined ? 2 : 4,
                     sort: "requests_today",
                     number: true,
                     width: "8.4rem"
@@ -196,7 +206,7 @@ const KeyList = () => {
                         width: "6.6rem"
                       } as const
                     ]),
-                  { name: t.lastUsed, rank: 3, sort: "last_used_at", first: "desc", width: "6.6rem", class: "nowrap" },
+                  { name: t.lastUsed, rank: 4, sort: "last_used_at", first: "desc", width: "6.6rem", class: "nowrap" },
                   { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
                 ]}
                 rows={items.length}

@@ -14,6 +14,7 @@ import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
 import { Gone } from "../nouns/Gone.tsx"
+import { knownFacts } from "./KnownFacts.tsx"
 import { type Editing, EditPrice, type Model, PriceLines, usePriceActions } from "./Price.tsx"
 import { type PricedTarget, type Prices, pricesAtom } from "./prices.ts"
 
@@ -67,7 +68,8 @@ const Shown = ({ currency, model, onEdit, prices, targets }: {
             [
               currency === null ? t.price : t.priceIn(currency),
               <PriceLines key="prices" model={model} entries={prices} priced={priced} most={mostShown} />
-            ]
+            ],
+            ...knownFacts(model, t.known)
           ]}
         />
       </Card>

@@ -10,15 +10,15 @@ import { Empty } from "../../parts/Empty.tsx"
 import { Check, Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
+import { useLayout } from "../../parts/layout.ts"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
-import { numbers, Pager, Row, RowButton, Table, useOrder } from "../../parts/Table.tsx"
-import { Money, Took } from "../../parts/Values.tsx"
+import { Pager, Row, RowButton, Table, useOrder } from "../../parts/Table.tsx"
+import { Count, Money, Took } from "../../parts/Values.tsx"
 import { readOf } from "../../state/reads.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { DurabilityNotice } from "../configuration.tsx"
-import { KnownFacts } from "./KnownFacts.tsx"
 import { ModelPage } from "./ModelPage.tsx"
 import {
   columnsOf,
@@ -34,33 +34,6 @@ import {
 import { bareOf, isDated, type Price, type PricedTarget, type Prices, pricesAtom, unusedNames } from "./prices.ts"
 
 const pageSize = 50
-
-/** The columns of prices. */
-const useColumns = ({ units }: Units) => {
-  const t = useTexts().models
-  return [...numbers(...columnsOf(units).map(({ path }) => nameOf(t.fields, path))), { name: t.actions, hidden: true }]
-}
-
-const PriceCells = ({ missing, price, units }: Units & {
-  readonly price: Price | undefined
-  readonly missing: ReadonlyArray<string>
-}) => {
-  const t = useTexts().models
-  const values: Entry = price === undefined || isDated(price) ? {} : price
-  return (
-    <>
-      {columnsOf(units).map(({ path }) => (
-        <td key={path} class="number">
-          {values[path] !== undefined
-            ? String(values[path])
-            : missing.some((unit) => unit === path)
-            ? <Badge sign="!" tone="warn" text={t.missing} />
-            : "–"}
-        </td>
-      ))}
-    </>
-  )
-}
 
 /** The most targets and prices of a row. */
 const mostShown = 3
@@ -98,6 +71,7 @@ const ModelRow = ({ currency, entries, model, onEdit, targetOf }: {
           {facts.display_name !== undefined && <p class="hint">{facts.display_name.value}</p>}
         </>,
         stands_for === null ? t.kinds[kind] : t.standsFor(t.kinds[kind], stands_for),
+        facts.context_window === undefined ? "–" : <Count key="window" value={facts.context_window.value} />,
         ...usePriceCells(model, entries, (target) => targetOf(model, target), mostShown),
         day === null ? "–" : <a href={requestsOf(id)}>{number(day.requests)}</a>,
         day === null ? "–" : <Money amount={day.cost} currency={currency} inTable />,
@@ -120,6 +94,7 @@ const ModelTable = ({ onEdit, prices, targets }: {
   const { kind: wantedKind, missing = "", page: asked = "1", q = "" } = useQuery()
   const kind = kinds.find((each) => each === wantedKind) ?? ""
   const page = Math.max(1, Math.trunc(Number(asked)) || 1)
+  const isCards = useLayout() === "cards"
   const order = useOrder(sorts)
   const list = useMemo(() =>
     readOf("admin-models", "list", {
@@ -165,11 +140,12 @@ const ModelTable = ({ onEdit, prices, targets }: {
                 wideFrom={1400}
                 columns={[
                   { name: t.model, rank: 1, sort: "id", class: "text" },
-                  { name: t.kind, rank: 3, sort: "kind", width: "8rem", class: "text" },
-                  { name: t.target, rank: 3, width: "20%" },
+                  { name: t.kind, rank: 4, sort: "kind", width: "8rem", class: "text" },
+                  { name: t.known.facts.context_window, rank: 4, number: true, width: "5.6rem" },
+                  { name: t.target, rank: 4, width: "18%" },
                   ...priceColumns.map((name) => ({
                     name: t.prices[name],
-                    rank: name === "cached_input" ? 3 : 2,
+                    rank: name === "cached_input" ? 4 : 2,
                     number: true,
                     first: "asc",
                     width: "6rem",
@@ -178,12 +154,13 @@ const ModelTable = ({ onEdit, prices, targets }: {
                   { name: t.requests, rank: 2, sort: "requests", number: true, width: "6rem" },
                   {
                     name: currency === null ? t.cost : t.costIn(currency),
-                    rank: 2,
+                    // On a card in its first line.
+                    rank: isCards ? 1 : 2,
                     sort: "cost",
                     number: true,
                     width: "7rem"
                   },
-                  { name: t.p95, rank: 3, sort: "first_event_p95_ms", first: "desc", number: true, width: "6.4rem" },
+                  { name: t.p95, rank: 4, sort: "first_event_p95_ms", first: "desc", number: true, width: "6.4rem" },
                   { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
                 ]}
                 rows={found.length}
@@ -220,6 +197,12 @@ const ModelTable = ({ onEdit, prices, targets }: {
 
 const unusedAtMost = 50
 
+/** A field of a price of one date. */
+const priceOf = (price: Price | undefined, field: string): string => {
+  const values: Entry = price === undefined || isDated(price) ? {} : price
+  return values[field] === undefined ? "–" : String(values[field])
+}
+
 /** Prices of no model that is known: of names with a mistake, or of models that are gone. */
 const Unused = ({ names, onEdit, prices, units }: Units & {
   readonly names: ReadonlyArray<string>
@@ -227,26 +210,33 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
   readonly onEdit: (editing: Editing) => void
 }) => {
   const t = useTexts().models
-  const columns = useColumns({ units })
   if (names.length === 0) return null
   return (
     <Section name={t.unused}>
       <Table
         name={t.unused}
-        columns={[t.entry, ...columns]}
+        columns={[
+          { name: t.entry, rank: 1 },
+          ...columnsOf(units).map(({ path }) => ({ name: nameOf(t.fields, path), rank: 2, number: true } as const)),
+          { name: t.actions, hidden: true, class: "tools" }
+        ]}
         rows={names.length}
         empty=""
       >
         {names.slice(0, unusedAtMost).map((name) => (
-          <tr key={name}>
-            <th scope="row" class="text">
-              <code>{name}</code>
-            </th>
-            <PriceCells units={units} price={prices[name]} missing={[]} />
-            <td class="tools">
-              <RowButton text={t.setPrice} of={name} onClick={() => onEdit({ title: name, names: [name] })} />
-            </td>
-          </tr>
+          <Row
+            key={name}
+            cells={[
+              <code key="name">{name}</code>,
+              ...columnsOf(units).map(({ path }) => priceOf(prices[name], path)),
+              <RowButton
+                key="set"
+                text={t.setPrice}
+                of={name}
+                onClick={() => onEdit({ title: name, names: [name] })}
+              />
+            ]}
+          />
         ))}
       </Table>
       {names.length > unusedAtMost && <p class="hint">{t.moreUnused(names.length - unusedAtMost)}</p>}
@@ -287,7 +277,6 @@ const ModelList = () => {
           </Loaded>
         )}
       </Loaded>
-      <KnownFacts search={(useQuery()["q"] ?? "").toLowerCase()} />
     </>
   )
 }

@@ -5,9 +5,10 @@ import { useMemo } from "preact/hooks"
 import { Card, Figure } from "../../parts/Card.tsx"
 import { compact, duration, minuteOfDay, money, number, percent } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { useLayout } from "../../parts/layout.ts"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { Breaking } from "../../parts/Name.tsx"
-import { Table } from "../../parts/Table.tsx"
+import { Row, Table } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
 import { useReread } from "../../state/live.ts"
 import { readOf } from "../../state/reads.ts"
@@ -131,6 +132,7 @@ const mostFailures = 10
 /** The last ten requests that failed, of a filter of requests. */
 export const LastFailures = ({ requests }: { readonly requests: Query }) => {
   const { nouns: t, requests: r } = useTexts()
+  const isCards = useLayout() === "cards"
   const list = useMemo(
     () => readOf("admin-requests", "list", { query: { ...requests, outcome: "failed", limit: mostFailures } }),
     [JSON.stringify(requests)]
@@ -142,29 +144,36 @@ export const LastFailures = ({ requests }: { readonly requests: Query }) => {
         {({ items }) => (
           <Table
             name={t.failures}
-            columns={[r.time, r.facets.code, r.model, r.key, r.answeredBy]}
+            columns={[
+              { name: r.time, rank: 1, class: "nowrap" },
+              { name: r.facets.code, rank: 1, class: "text" },
+              // What they are is plain without their names.
+              { name: r.model, rank: 2, hidden: isCards, class: "text" },
+              { name: r.key, rank: 2, hidden: isCards, class: "text" },
+              { name: r.answeredBy, rank: isCards ? 4 : 2, class: "text" }
+            ]}
             rows={items.length}
             empty={t.noFailures}
             compact
           >
             {items.map((item) => (
-              <tr key={item.id}>
-                <th scope="row" class="nowrap">
-                  <a href={linkTo("requests", item.id)} title={item.request_id}>
+              <Row
+                key={item.id}
+                cells={[
+                  <a key="time" href={linkTo("requests", item.id)} title={item.request_id}>
                     <When at={item.started_at} />
-                  </a>
-                </th>
-                <td class="text">
-                  <code>{item.error ?? "–"}</code> <span class="hint">{item.status}</span>
-                </td>
-                <td class="text">
-                  {item.model === null ? "–" : <a href={linkTo("models", item.model)}>{item.model}</a>}
-                </td>
-                <td class="text">{item.key_name ?? r.keyNames(item.key)}</td>
-                <td class="text">
-                  <Breaking text={[item.target, item.account].filter((each) => each).join(" · ") || "–"} />
-                </td>
-              </tr>
+                  </a>,
+                  <>
+                    <code>{item.error ?? "–"}</code> <span class="hint">{item.status}</span>
+                  </>,
+                  item.model === null ? "–" : <a key="model" href={linkTo("models", item.model)}>{item.model}</a>,
+                  item.key_name ?? r.keyNames(item.key),
+                  <Breaking
+                    key="by"
+                    text={[item.target, item.account].filter((each) => each).join(" · ") || "–"}
+                  />
+                ]}
+              />
             ))}
           </Table>
         )}

@@ -3,11 +3,11 @@
  */
 import { useState } from "preact/hooks"
 import { compact, duration, minuteOfDay, number, shortWhen } from "../../parts/format.ts"
+import { moveInStrip } from "../../parts/strip.ts"
 import { linkTo, type Query } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { Bar, Levels, Times } from "../overview/bars.tsx"
 import { latencyScale, mostOf, numbered } from "../overview/hour.ts"
-import { moveInStrip } from "../overview/strip.ts"
 import { hourLength, type hoursOf } from "./hours.ts"
 
 /** Every so many hours have a label. */

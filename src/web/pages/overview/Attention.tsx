@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { AccountBadge, accountSigns, BackIn, Badge, hasFailedTest } from "../../parts/Badge.tsx"
-import { number, percent } from "../../parts/format.ts"
+import { number, percent, sentence } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { useReads } from "../../parts/Loaded.tsx"
 import { useStill } from "../../parts/still.ts"
@@ -243,17 +243,20 @@ const useSettingsGroup = (): Group => {
   return {
     page: "settings",
     more: moreOf(warnings.length - mostOfKind, linkTo("settings")),
-    rows: warnings.slice(0, mostOfKind).map((warning) => ({
-      id: warning,
-      name: warning.split(" ", 1)[0]!.replace(/:$/, ""),
-      link: linkTo("settings"),
-      what: (
-        <>
-          <Badge sign="▲" tone="warn" text={t.warning} />
-          <span class="hint" title={warning}>{warning}</span>
-        </>
-      )
-    }))
+    rows: warnings.slice(0, mostOfKind).map((warning) => {
+      const [place = ""] = warning.split(" ", 1)
+      return {
+        id: warning,
+        name: place.replace(/:$/, ""),
+        link: linkTo("settings"),
+        what: (
+          <>
+            <Badge sign="▲" tone="warn" text={t.warning} />
+            <span class="hint" title={warning}>{sentence(warning.slice(place.length).trim())}</span>
+          </>
+        )
+      }
+    })
   }
 }
 

@@ -5,12 +5,12 @@ import { useRef, useState } from "preact/hooks"
 import { compact, duration, minuteOfDay, percent, when, zoneName } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
+import { moveInStrip } from "../../parts/strip.ts"
 import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { Bar, Levels, Times } from "./bars.tsx"
 import { failedShare, isUnknown, latencyScale, type Minute, mostOf, numbered } from "./hour.ts"
 import { hourAtom } from "./reads.ts"
-import { moveInStrip } from "./strip.ts"
 
 const minuteMillis = 60_000
 

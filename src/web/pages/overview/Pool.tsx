@@ -7,6 +7,7 @@ import { number } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
 import { Sign } from "../../parts/Icon.tsx"
 import { Loading, useReads } from "../../parts/Loaded.tsx"
+import { moveInStrip } from "../../parts/strip.ts"
 import { poolAtom, type Received } from "../../state/live.ts"
 import { accountName } from "../../state/names.ts"
 import { useAtom, useValue } from "../../state/registry.ts"
@@ -15,7 +16,6 @@ import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { upstreamsAtom } from "../../state/upstreams.ts"
 import { accountsAtom, type Counts, knownAtom } from "./accounts.ts"
-import { moveInStrip } from "./strip.ts"
 
 const linkToAccount = (item: Received["item"]): string => linkTo("accounts", accountName(item))
 

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact"
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { duration, number, percent } from "../../parts/format.ts"
 import { Section } from "../../parts/Heading.tsx"
+import { useLayout } from "../../parts/layout.ts"
 import { useReads } from "../../parts/Loaded.tsx"
 import { Spark } from "../../parts/Spark.tsx"
 import { type Column, Row, Table } from "../../parts/Table.tsx"
@@ -20,14 +21,15 @@ const mostShown = 20
 /** The columns of what an upstream does now, behind its name. */
 export const useWorkColumns = (): ReadonlyArray<Column> => {
   const { overview: t, upstreams: u } = useTexts()
+  const isCards = useLayout() === "cards"
   return [
     { name: u.state, rank: 1, width: "15rem" },
     { name: t.tryRate, rank: 2, number: true, width: "7.5rem" },
     { name: u.errors, rank: 2, number: true, width: "5.5rem" },
     { name: t.p95Name, rank: 2, number: true, width: "6rem" },
-    { name: t.ofHour, rank: 3, width: "8.6rem" },
-    { name: u.slots, rank: 2, number: true, width: "7.5rem" },
-    { name: t.waits, rank: 3, number: true, width: "5.5rem" }
+    { name: t.ofHour, rank: 4, width: "8.6rem" },
+    { name: u.slots, rank: isCards ? 4 : 2, number: true, width: "7.5rem" },
+    { name: t.waits, rank: 4, number: true, width: "5.5rem" }
   ]
 }
 

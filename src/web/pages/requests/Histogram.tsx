@@ -1,9 +1,11 @@
 /**
  * The requests of a list by the time at which they began. A range is chosen by dragging over the bars; the filter by time does the same by
- * keyboard.
+ * keyboard, which moves from bar to bar.
  */
 import { useRef, useState } from "preact/hooks"
 import { compact, dayOf, duration, minuteOfDay, number, timeOfDay, when } from "../../parts/format.ts"
+import { Bins } from "../../parts/Spark.tsx"
+import { moveInStrip } from "../../parts/strip.ts"
 import type { RequestHistogram } from "../../state/requests.ts"
 import { useTexts } from "../../state/texts.ts"
 
@@ -102,19 +104,21 @@ export const Histogram = ({ busy, isNow, of, onRange }: {
       <div
         ref={box}
         class="strip"
-        role="img"
+        role="group"
         aria-label={[
           t.histogram(number(total), number(failed), when(start), when(end)),
           t.mostInBar(number(most)),
           ...slowest === 0 ? [] : [t.slowestBar(duration(slowest))]
         ].join(", ")}
+        onKeyDown={moveInStrip}
         onPointerDown={(event) => {
-          if (event.button !== 0) return
-          event.currentTarget.setPointerCapture(event.pointerId)
-          began.current = shareAt(event)
+          if (event.button === 0) began.current = shareAt(event)
         }}
         onPointerMove={(event) => {
-          if (began.current !== undefined) setDrag({ from: began.current, to: shareAt(event) })
+          if (began.current === undefined) return
+          // Only a drag leaves the bars: a touch is of the bar that it is on.
+          event.currentTarget.setPointerCapture(event.pointerId)
+          setDrag({ from: began.current, to: shareAt(event) })
         }}
         onPointerCancel={stop}
         onPointerUp={(event) => {
@@ -130,16 +134,6 @@ export const Histogram = ({ busy, isNow, of, onRange }: {
             let top = height
             return (
               <g key={bucket.at}>
-                <title>
-                  {t.bucket(
-                    `${when(bucket.at)} – ${when(bucket.at + bucket_ms)}`,
-                    number(countOf(bucket)),
-                    number(bucket.failed),
-                    bucket.p95_ms === null ? undefined : duration(bucket.p95_ms)
-                  )}
-                  {`\n${t.dragHint}`}
-                </title>
-                <rect class="back" x={index} y={0} width={1} height={height} />
                 {parts.map((part) => {
                   if (bucket[part] === 0) return null
                   const size = Math.max(1, (bucket[part] / most) * height)
@@ -159,6 +153,18 @@ export const Histogram = ({ busy, isNow, of, onRange }: {
             />
           )}
         </svg>
+        <Bins
+          titles={buckets.map((bucket) =>
+            `${
+              t.bucket(
+                `${when(bucket.at)} – ${when(bucket.at + bucket_ms)}`,
+                number(countOf(bucket)),
+                number(bucket.failed),
+                bucket.p95_ms === null ? undefined : duration(bucket.p95_ms)
+              )
+            }\n${t.dragHint}`
+          )}
+        />
         {drag !== undefined && (
           <span
             class="dragged"

@@ -242,7 +242,7 @@ export const columnsOf = (
   const outcome: ColumnOf = {
     name: t.outcome,
     rank: 1,
-    width: isBeside ? "32%" : "13.2rem",
+    width: "13.2rem",
     cell: (item) => <Outcome item={item} />
   }
   // In a roomy row their widths are fixed; elsewhere they share what is left.
@@ -294,11 +294,12 @@ export const columnsOf = (
   const actions: ColumnOf = {
     name: t.actions,
     hidden: true,
-    width: layout === "cards" ? "2.8rem" : "3.2rem",
+    width: layout === "wide" && !isBeside ? "3.2rem" : "2.8rem",
     class: "tools",
     cell: menu
   }
-  if (isBeside) return [time, outcome, model, key, duration, actions]
+  // Names begin with their beginning: where they have no room beside a request, its time goes.
+  if (isBeside) return [time, outcome, model, key, ...isRoomy ? [duration] : [], actions]
   if (layout === "cards") {
     return [
       time,
@@ -309,7 +310,7 @@ export const columnsOf = (
       { ...model, hidden: true },
       { ...key, hidden: true },
       // To sort by.
-      { ...first, cell: () => null },
+      { ...first, rank: 4 },
       ...more,
       actions
     ]

@@ -6,6 +6,7 @@ import { useFields } from "../../forms/Entry.tsx"
 import { Empty } from "../../parts/Empty.tsx"
 import { Search } from "../../parts/Form.tsx"
 import { Heading } from "../../parts/Heading.tsx"
+import { useLayout } from "../../parts/layout.ts"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { RowMenu } from "../../parts/Menu.tsx"
 import { Row, Table } from "../../parts/Table.tsx"
@@ -26,11 +27,13 @@ const UpstreamRow = ({ item, onDelete, onEdit }: {
   readonly onDelete: () => void
 }) => {
   const { upstreams: t } = useTexts()
+  const isCards = useLayout() === "cards"
   const { base_url, driver, enabled, models, name, proxy } = item
   const way = [
     t.drivers(driver),
     t.modelCount(models.length),
-    ...base_url === "" ? [] : [base_url],
+    // A card has the state beside it.
+    ...base_url === "" || isCards ? [] : [base_url],
     ...proxy === null ? [] : [t.through(proxy)]
   ].join(" · ")
   const { busy, isTesting, test, toggle } = useUpstreamActions(item)
@@ -106,7 +109,7 @@ const UpstreamList = () => {
                 columns={[
                   { name: t.upstream, rank: 1, class: "text" },
                   ...columns,
-                  { name: t.accounts, rank: 3, width: "8.4rem", number: true },
+                  { name: t.accounts, rank: 4, width: "8.4rem", number: true },
                   { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
                 ]}
                 rows={found.length}

@@ -8,6 +8,7 @@ import { Chip } from "../../parts/Card.tsx"
 import { Select } from "../../parts/Form.tsx"
 import { date, dayIn, minuteOfDay, number, percent, sentence, timeOfDay, zoneName } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
+import { useLayout } from "../../parts/layout.ts"
 import { Loaded, Loading } from "../../parts/Loaded.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { at } from "../../state/client.ts"
@@ -207,6 +208,24 @@ export const Usage = () => {
   }, [usage, series, isLive])
   const { currency = null, utc_days_before: utcBefore = null } = table ?? {}
   const names = (all: ReadonlyArray<Grouping>) => all.map((each) => [each, t.groups[each]] as const)
+  // Folded on a phone, where the table is to be in sight.
+  const isCards = useLayout() === "cards"
+  const thenBy = (
+    <Select
+      label={t.thenBy}
+      value={second ?? ""}
+      options={[["", "–"], ...names(shownDimensions.filter((name) => name !== by))]}
+      onValue={(value: string) => pick({ second: value })}
+    />
+  )
+  const splitBy = measure !== "cache" && (
+    <Select
+      label={t.splitBy}
+      value={split ?? "none"}
+      options={[["none", "–"], ...names(shownDimensions)]}
+      onValue={(value: string) => pick({ split: value })}
+    />
+  )
   return (
     <>
       <Heading name={common.pages.usage}>
@@ -242,12 +261,7 @@ export const Usage = () => {
           options={names([...shownDimensions, "hour", "day"])}
           onValue={(value: string) => pick({ by: value })}
         />
-        <Select
-          label={t.thenBy}
-          value={second ?? ""}
-          options={[["", "–"], ...names(shownDimensions.filter((name) => name !== by))]}
-          onValue={(value: string) => pick({ second: value })}
-        />
+        {!isCards && thenBy}
         <Select
           label={t.bars}
           value={measure}
@@ -259,21 +273,23 @@ export const Usage = () => {
           ])}
           onValue={(value) => pick({ measure: value, sort: "", order: "" })}
         />
-        {measure !== "cache" && (
-          <Select
-            label={t.splitBy}
-            value={split ?? "none"}
-            options={[["none", "–"], ...names(shownDimensions)]}
-            onValue={(value: string) => pick({ split: value })}
-          />
-        )}
+        {!isCards && splitBy}
       </div>
+      {isCards && (
+        <details>
+          <summary>{t.finer}</summary>
+          <div class="row inner">
+            {thenBy}
+            {splitBy}
+          </div>
+        </details>
+      )}
       <div class="actions">
         <Chips only={only} />
         <span class="hint">
-          {t.zone(zoneName())}
+          {!isCards && t.zone(zoneName())}
           {utcBefore === null || Date.parse(utcBefore) <= from ? "" : ` ${t.utcDays(date(Date.parse(utcBefore)))}`}{" "}
-          {t.drag}
+          {!isCards && t.drag}
         </span>
       </div>
       <Loaded atom={series} failed={() => <span />}>

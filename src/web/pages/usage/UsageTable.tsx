@@ -237,9 +237,15 @@ export const UsageTable = ({ choice, reply }: { readonly choice: Choice; readonl
   // Of the reply, which may still be one of an earlier choice.
   const order = orderFor(asked, first, measure)
   const isCards = useLayout() === "cards"
-  // A card has room for two lines; by the others it can be sorted.
-  const measures = useMeasures(choice, reply).map((each) =>
-    isCards && !onCards.has(each.sort) && each.class !== "part-of" ? { ...each, cell: () => null } : each
+  // A card has room for two lines, the first one with the cost; by the others it can be sorted.
+  const measures = useMeasures(choice, reply).map((each): Measure =>
+    !isCards
+      ? each
+      : each.sort === "cost"
+      ? { ...each, rank: 1 }
+      : onCards.has(each.sort) || each.class === "part-of"
+      ? each
+      : { ...each, rank: 4 }
   )
   // Without an order of its own, the newest time is first.
   const rows = order === undefined ? reply.rows.toReversed() : reply.rows

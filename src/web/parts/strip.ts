@@ -1,5 +1,5 @@
 /**
- * Strips of links, such as minutes and accounts: one stop of the Tab key, in which the arrow keys move.
+ * Strips of links or bars, such as minutes and accounts: one stop of the Tab key, in which the arrow keys move.
  */
 
 const arrows: Readonly<Record<string, readonly [x: number, y: number]>> = {
@@ -9,7 +9,7 @@ const arrows: Readonly<Record<string, readonly [x: number, y: number]>> = {
   ArrowDown: [0, 1]
 }
 
-/** The link of a strip that a key leads to; `undefined` if the key does not move. */
+/** The part of a strip that a key leads to; `undefined` if the key does not move. */
 const nextOf = (links: ReadonlyArray<HTMLElement>, now: number, key: string): HTMLElement | undefined => {
   if (key === "Home") return links[0]
   if (key === "End") return links.at(-1)
@@ -25,7 +25,7 @@ const nextOf = (links: ReadonlyArray<HTMLElement>, now: number, key: string): HT
 
 /** Moves the focus within the strip that handles the event. */
 export const moveInStrip = (event: KeyboardEvent & { readonly currentTarget: HTMLElement }): void => {
-  const links = [...event.currentTarget.querySelectorAll<HTMLElement>("a")]
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>("[tabindex]")]
   const next = nextOf(links, links.findIndex((link) => link === document.activeElement), event.key)
   if (next === undefined) return
   event.preventDefault()
