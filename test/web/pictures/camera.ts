@@ -47,8 +47,8 @@ const difference = async (page: Page, before: Buffer, after: Buffer): Promise<nu
 /** The share of pixels that may differ: less than a changed word on the smallest picture. */
 const tolerated = 0.0005
 
-/** A picture is of the whole page, but for what is further down than this. */
-const tallest = 2_400
+/** A picture is of the whole page, but for what is further down than this: rows of the long table of Settings. */
+const tallest = 3_300
 
 /** How often a picture is taken until the page has drawn everything. */
 const mostPictures = 30

@@ -6,6 +6,7 @@ import { useMemo, useState } from "preact/hooks"
 import { fieldsAtom, nameOf } from "../../forms/Entry.tsx"
 import type { Entry } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
+import { useLock } from "../../parts/configuration.tsx"
 import { Empty } from "../../parts/Empty.tsx"
 import { Check, Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
@@ -17,7 +18,6 @@ import { Money, Took } from "../../parts/Values.tsx"
 import { readOf } from "../../state/reads.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
-import { DurabilityNotice } from "../configuration.tsx"
 import { KnownFacts } from "./KnownFacts.tsx"
 import { ModelPage } from "./ModelPage.tsx"
 import {
@@ -228,6 +228,7 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
 }) => {
   const t = useTexts().models
   const columns = useColumns({ units })
+  const lock = useLock()
   if (names.length === 0) return null
   return (
     <Section name={t.unused}>
@@ -244,7 +245,12 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
             </th>
             <PriceCells units={units} price={prices[name]} missing={[]} />
             <td class="tools">
-              <RowButton text={t.setPrice} of={name} onClick={() => onEdit({ title: name, names: [name] })} />
+              <RowButton
+                text={t.setPrice}
+                of={name}
+                disabled={lock}
+                onClick={() => onEdit({ title: name, names: [name] })}
+              />
             </td>
           </tr>
         ))}
@@ -265,7 +271,6 @@ const ModelList = () => {
     <>
       <Heading name={common.pages.models} />
       <p class="lead">{t.lead}</p>
-      <DurabilityNotice />
       <Loaded atom={fieldsAtom}>
         {({ entries: { prices: units } }) => (
           <Loaded atom={pricesAtom}>
