@@ -5,6 +5,7 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it } from "@effect/v
 import type { Page } from "playwright-core"
 import { sha256Hex } from "../../src/config/json.ts"
 import { keyId } from "../../src/domain/identity.ts"
+import { isLookedAt } from "../support/effort.ts"
 import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
 import { untilValue } from "../support/until.ts"
 import { adminOf, controls, goTo, open, openSignedIn, signIn, useBrowser, type Watched } from "./support.ts"
@@ -23,7 +24,14 @@ beforeAll(async () => {
     upstreams: { gpu: server, hosted: { ...server, models: { llama: "b" } } },
     keys: [businessKey, key],
     key_records: { [id]: { name: "Team" } },
-    accounts: [{ upstream: "gpu", token: "secret", email: "ada@example.com" }]
+    accounts: [{ upstream: "gpu", token: "secret", email: "ada@example.com" }],
+    routes: { fast: { targets: ["default/upstream-chat"], wait: 2 } },
+    webhooks: [{
+      name: "ops",
+      url: "https://hooks.example/gateway",
+      secret: `whsec_${btoa("of the webhook, 32 bytes or more.")}`
+    }],
+    admin: { tokens: [{ id: "t1", name: "dashboard", role: "viewer", hash: sha256Hex("dashboard") }] }
   })
 })
 beforeEach(() => async () => {
@@ -38,6 +46,22 @@ const start = async (route: string) => {
   watched = await openSignedIn(browser(), gateway.url, route)
   ;({ page } = watched)
 }
+
+/** The forms, each by its page, what opens it, and a field of it. */
+const forms = [
+  { page: "keys", opens: ["New key"], field: "Name" },
+  { page: `keys/${keyId(businessKey, sha256Hex)}`, opens: ["Edit"], field: "Name" },
+  { page: "accounts", opens: ["Add accounts"], field: "Accounts, one per line" },
+  { page: "upstreams", opens: ["Add upstream"], field: "Base URL" },
+  { page: "upstreams", opens: ["Actions default", "Edit"], field: "Models, one per line" },
+  { page: "models", opens: ["Actions upstream-chat", "Set price"], field: "Input per 1M" },
+  { page: "routes", opens: ["Add route"], field: "Name" },
+  { page: "webhooks", opens: ["Add webhook"], field: "URL" },
+  { page: "settings", opens: ["New token"], field: "Name" },
+  { page: "settings", opens: [], field: /^Queue length/ },
+  { page: "transfer", opens: [], field: "Configuration to import" },
+  { page: "samples", opens: [], field: "Message" }
+]
 
 describe("a form", () => {
   it.each([
@@ -69,6 +93,72 @@ describe("a form", () => {
     await page.keyboard.press("Escape")
     await page.getByRole("dialog").waitFor({ state: "detached" })
     await page.getByRole("main").getByText("does not exist").waitFor()
+  })
+
+  it.each(
+    [
+      {
+        name: "route",
+        page: "routes",
+        opens: "fast",
+        field: "Wait for the first target (s)",
+        deletes: ["PUT", "/admin/routes", { routes: {} }]
+      },
+      {
+        name: "webhook",
+        page: "webhooks",
+        opens: "ops",
+        field: "URL",
+        deletes: ["PUT", "/admin/webhooks", { webhooks: [] }]
+      }
+    ] as const
+  )("of a $name that is deleted elsewhere stays with what was typed, and is refused in words", async (each) => {
+    await start(each.page)
+    await page.getByRole("button", { name: `Actions ${each.opens}` }).click()
+    await page.getByRole("menuitem", { name: "Edit" }).click()
+    const form = page.getByRole("dialog", { name: /^Edit / })
+    const typed = form.getByRole("textbox", { name: each.field, exact: true })
+    await typed.fill("7")
+    const [method, path, body] = each.deletes
+    await admin(path, { method, body: JSON.stringify(body) })
+    await page.getByRole("button", { name: `Actions ${each.opens}`, includeHidden: true }).waitFor({
+      state: "detached"
+    })
+    assert.strictEqual(await typed.inputValue(), "7")
+    await form.getByRole("button", { name: "Save" }).click()
+    await form.getByRole("alert").waitFor()
+    assert.strictEqual(await typed.inputValue(), "7")
+  })
+
+  it("a question about a token that is deleted elsewhere is answered in words", async () => {
+    await start("settings")
+    await button("Delete dashboard").click()
+    const question = page.getByRole("dialog", { name: "Delete dashboard" })
+    const { tokens } = await admin("/admin/tokens") as { readonly tokens: ReadonlyArray<{ readonly id: string }> }
+    await admin(`/admin/tokens/${tokens[0]!.id}`, { method: "DELETE" })
+    await question.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("alert").getByText("No such token is configured").waitFor()
+  })
+
+  it("of each kind keeps what was typed when the session ends, and goes on after another sign-in", async () => {
+    await start("keys")
+    const ended = page.getByRole("dialog", { name: "Sign in" })
+    for (const { field, opens, page: route } of forms.filter((_, index) => isLookedAt(index, 3))) {
+      await page.goto(`${gateway.url}/console/#/${route}`)
+      for (const name of opens) {
+        const item = page.getByRole("menuitem", { name, exact: true })
+        await item.or(page.getByRole("main").getByRole("button", { name, exact: true })).first().click()
+      }
+      const typed = page.getByLabel(field, { exact: true }).last()
+      await typed.fill("7")
+      await page.evaluate(`fetch("/admin/session", { method: "DELETE" })`)
+      await ended.waitFor()
+      await signIn(page)
+      await ended.waitFor({ state: "detached" })
+      assert.strictEqual(await typed.inputValue(), "7", route)
+      if (await page.getByRole("dialog").count() > 0) await page.keyboard.press("Escape")
+      else await typed.fill("")
+    }
   })
 
   it("whose fields are still being read holds its place, and does not open later over something else", async () => {

@@ -94,6 +94,12 @@ describe("Hash all", () => {
     assert.isTrue(await page.getByRole("menuitem", { name: "Copy", exact: true }).isDisabled())
     const models = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${String(key)}` } })
     assert.strictEqual(models.status, 200)
+    // The page of the key says why it cannot be copied.
+    await page.keyboard.press("Escape")
+    await page.getByRole("link", { name: "Robot", exact: true }).click()
+    const why = "The gateway does not show this key to you, so it cannot be copied."
+    await page.getByText(why, { exact: true }).waitFor()
+    assert.strictEqual(await button("Copy").and(page.locator("[aria-disabled=true]")).getAttribute("title"), why)
   })
 })
 

@@ -59,7 +59,7 @@ export const open = async (browser: Browser, url: string, options: BrowserContex
 
 /** Signs in at the form. */
 export const signIn = async (page: Page, key: string = adminKey): Promise<void> => {
-  await page.getByRole("textbox", { name: "Admin key or password" }).fill(key)
+  await page.getByRole("textbox", { name: "Admin key or password", exact: true }).fill(key)
   await page.getByRole("button", { name: "Sign in" }).click()
   await page.getByRole("status", { name: "Connection" }).waitFor()
 }

@@ -2,15 +2,28 @@
  * The console when the gateway, or a proxy before it, does not answer a read, in Chromium.
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Page } from "playwright-core"
-import { type RunningGateway, startGateway } from "../support/gateway.ts"
-import { controls, goTo, open, signIn, useBrowser } from "./support.ts"
+import type { Page, Route } from "playwright-core"
+import { sha256Hex } from "../../src/config/json.ts"
+import { keyId } from "../../src/domain/identity.ts"
+import { inTurn } from "../support/effort.ts"
+import { businessKey, type RunningGateway, startGateway } from "../support/gateway.ts"
+import { adminOf, controls, goTo, open, settled, signIn, useBrowser } from "./support.ts"
 
 const browser = useBrowser()
 let gateway: RunningGateway
 
 beforeAll(async () => {
   gateway = await startGateway({ accounts: [{ email: "ada@example.com", password: "p" }] })
+  const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${businessKey}`,
+      "user-agent": "claude-cli/2.1",
+      "x-claude-code-session-id": "the-session"
+    },
+    body: JSON.stringify({ model: "upstream-chat", messages: [{ role: "user", content: "Hello" }] })
+  })
+  assert.strictEqual(reply.status, 200)
 })
 afterAll(() => gateway.stop())
 
@@ -45,6 +58,17 @@ const openUnanswered = async (route: string, path: RegExp) => {
     }
   }
 }
+
+const admin = adminOf(() => gateway)
+
+/** The page of the newest request. */
+const aRequest = async (): Promise<string> => {
+  const { items } = await admin("/admin/requests") as { readonly items: ReadonlyArray<{ readonly id: string }> }
+  return `requests/${items[0]!.id}`
+}
+
+/** What no page shows: whether there is a first request, which the notice of a first start alone asks; the session, which the form to sign in waits for, and the stream of events. */
+const unseen = new Set(["overview /admin/requests", "/admin/session", "/admin/events"])
 
 const late = "The gateway did not answer within 15 seconds."
 const section = (page: Page, name: string) => page.getByRole("region", { name, exact: true })
@@ -116,6 +140,20 @@ describe("a read without an answer", () => {
     await close()
   })
 
+  it("of the requests to compare with is a failure in the dialog, and tried again on a press", async () => {
+    const { close, first, letThrough, page } = await openUnanswered(await aRequest(), /\/admin\/requests\?.*limit=9/)
+    await signIn(page)
+    await controls(() => page).button("Compare with…").click()
+    await first
+    await page.clock.fastForward(15_000)
+    const dialog = page.getByRole("dialog")
+    await dialog.getByRole("alert").getByText(late).waitFor()
+    letThrough()
+    await dialog.getByRole("button", { name: "Try again" }).click()
+    await dialog.getByRole("alert").waitFor({ state: "detached" })
+    await close()
+  })
+
   it("of the session shows the form to sign in", async () => {
     const { close, first, page } = await openUnanswered("overview", /\/admin\/session$/)
     await first
@@ -124,3 +162,72 @@ describe("a read without an answer", () => {
     await close()
   })
 })
+
+/** The pages, each by its address; that of a request is known when it was answered. */
+const pages: ReadonlyArray<string | (() => Promise<string>)> = [
+  "overview",
+  "requests",
+  aRequest,
+  "usage",
+  "sessions",
+  "sessions/the-session",
+  "keys",
+  `keys/${keyId(businessKey, sha256Hex)}`,
+  "models",
+  "models/upstream-chat",
+  "accounts",
+  "accounts/ada%40example.com",
+  "upstreams",
+  "upstreams/default",
+  "routes",
+  "settings",
+  "webhooks",
+  "changes",
+  "samples",
+  "about"
+]
+
+it.each(pages.map((route, index) => ({ route, index })))(
+  "each read of page $index that has no answer is seen, and recovers",
+  async ({ index, route }) => {
+    const address = typeof route === "string" ? route : await route()
+    const watched = await open(browser(), `${gateway.url}/console/#/${address}`)
+    const { page } = watched
+    await page.clock.install()
+    await page.reload()
+    await signIn(page)
+    const reads = new Set<string>()
+    page.on("request", (request) => {
+      const { pathname } = new URL(request.url())
+      if (pathname.startsWith("/admin/") && !unseen.has(pathname) && !unseen.has(`${address} ${pathname}`)) {
+        reads.add(pathname)
+      }
+    })
+    await page.reload()
+    await connection(page).getByText("Live", { exact: true }).waitFor()
+    await settled(page)
+    for (const path of inTurn([...reads].toSorted(), index)) {
+      const held: Array<Route> = []
+      let isLost = true
+      await page.route(({ pathname }) => pathname === path, (request) => {
+        if (!isLost) return request.continue()
+        held.push(request)
+        return undefined
+      })
+      const asked = page.waitForRequest((request) => new URL(request.url()).pathname === path)
+      await page.reload()
+      await asked
+      await page.clock.fastForward(15_000)
+      const alert = page.getByRole("main").getByRole("alert").getByText(late)
+      await alert.or(connection(page).getByText("Live in part")).first().waitFor()
+      isLost = false
+      // What was asked again meanwhile is answered now; the page has given up the first one.
+      await Promise.allSettled(held.map((request) => request.continue()))
+      await page.clock.fastForward(5_000)
+      await connection(page).getByText("Live", { exact: true }).waitFor()
+      await alert.first().waitFor({ state: "detached" })
+      await page.unrouteAll({ behavior: "ignoreErrors" })
+    }
+    await watched.close()
+  }
+)

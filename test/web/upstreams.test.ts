@@ -508,6 +508,79 @@ describe("several upstreams elsewhere at the console", () => {
     await result(page).getByText(/^hosted\/token:\w+ is disabled/).waitFor()
   })
 
+  it("of a cloud has its parts beside its address, and a change of one is tested before it is saved", async () => {
+    await start(several(), "upstreams")
+    await act("Edit", "gpu", "Upstreams")
+    const form = dialog("Edit gpu")
+    await form.getByRole("combobox", { name: "Cloud" }).waitFor()
+    assert.strictEqual(await form.getByRole("textbox", { name: "Region" }).count(), 0)
+    await form.getByRole("combobox", { name: "Cloud" }).selectOption("azure")
+    for (const name of ["Region", "Project"]) await form.getByRole("textbox", { name, exact: true }).waitFor()
+    await form.getByRole("textbox", { name: "Resource" }).fill("our-resource")
+    await form.getByText("Limits and tools").click()
+    assert.strictEqual(await form.getByText("Resource", { exact: true }).count(), 1)
+    const tested = page.waitForRequest(/\/admin\/upstreams\/gpu\/test$/)
+    await button("Save").click()
+    assert.deepInclude((await tested).postDataJSON(), { upstream: { vendor: "azure", resource: "our-resource" } })
+    await form.getByRole("alert").waitFor()
+  })
+
+  it("accounts are added to the upstream that needs them most, and to a disabled one last", async () => {
+    const server = upstreamAt(first)
+    await start({
+      upstream: { driver: "embedded" },
+      upstreams: { off: { ...server, enabled: false }, open: server, bare: server, closed: server },
+      accounts: [{ upstream: "closed", token: "sk-1" }, { upstream: "bare", token: "sk-2", disabled: true }]
+    }, "accounts")
+    await button("Add accounts").click()
+    const { upstreams } = await admin("/admin/upstreams") as {
+      readonly upstreams: ReadonlyArray<{ readonly name: string; readonly needs_accounts: boolean }>
+    }
+    const needy = upstreams.filter(({ needs_accounts }) => needs_accounts).map(({ name }) => name)
+    assert.sameMembers(needy, ["bare", "closed"])
+    const choices = dialog("Add accounts").getByRole("combobox", { name: "Upstream" }).locator("option")
+    assert.deepStrictEqual(await choices.allTextContents(), ["bare", "closed", "default", "open", "off"])
+  })
+
+  it("a token of a login gets a notice of its owner: with a new upstream, and in place of another token", async () => {
+    await start(several(), "upstreams")
+    const notice = page.getByRole("dialog").getByText("A login's token is its owner's. The vendor may forbid sharing.")
+    const showsNoticeAt = async (name: string): Promise<void> => {
+      const token = page.getByRole("dialog").getByLabel(name, { exact: true })
+      await token.fill("sk-ant-api03-abc")
+      assert.strictEqual(await notice.count(), 0)
+      await token.fill("sk-ant-oat01-abc")
+      await notice.waitFor()
+      await page.keyboard.press("Escape")
+    }
+    await button("Add upstream").click()
+    await showsNoticeAt("API key")
+    await goTo(page, "Accounts")
+    await page.getByRole("button", { name: /^Actions hosted\/token:/ }).click()
+    await page.getByRole("menuitem", { name: "Set token" }).click()
+    await showsNoticeAt("New token")
+  })
+
+  it("a press that tests accounts keeps the focus while they are tested", async () => {
+    const answer = Promise.withResolvers<void>()
+    await start(several(), "accounts")
+    await page.route("**/admin/accounts/test", async (route) => {
+      await answer.promise
+      await route.continue()
+    })
+    await button("Test all").press("Enter")
+    const off = page.locator("button:focus[aria-disabled=true]")
+    await off.getByText("Test all").waitFor()
+    answer.resolve()
+    await result(page).getByText(/^2 accounts tested/).waitFor()
+    await table("Accounts").getByRole("link", { name: "ada@example.com" }).click()
+    await page.getByRole("heading", { level: 1, name: "ada@example.com" }).waitFor()
+    await button("Test").press("Enter")
+    await result(page).getByText(/ada@example\.com/).waitFor()
+    await page.locator("button:focus").getByText("Test").waitFor()
+    await page.unrouteAll({ behavior: "ignoreErrors" })
+  })
+
   it("a preview with a token of a login says whose it is, in place of one of keys and passwords", async () => {
     await start(several(), "accounts")
     await button("Add accounts").click()

@@ -152,7 +152,8 @@ export const EntryField = ({ class: kind, form, grow = false, names, path, place
       </fieldset>
     )
   }
-  const unset = field.default === null || field.default === "" ? byDefault : t.byDefault(words(field, field.default))
+  const unset = names(`${path}.`) ??
+    (field.default === null || field.default === "" ? byDefault : t.byDefault(words(field, field.default)))
   return (
     <div class={`field ${grow ? "grow" : ""}`}>
       <label for={id}>{name ?? plainName(path)}</label>

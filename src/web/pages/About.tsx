@@ -2,16 +2,14 @@
  * About: what a report about this gateway needs, with one button that copies it, and links to the API documents.
  */
 import * as Exit from "effect/Exit"
-import { useEffect, useState } from "preact/hooks"
 import { Facts } from "../parts/Facts.tsx"
-import { useWork } from "../parts/Form.tsx"
+import { PressButton, useWork } from "../parts/Form.tsx"
 import { exactTime } from "../parts/format.ts"
 import { Heading, Section } from "../parts/Heading.tsx"
-import { Loaded, Loading } from "../parts/Loaded.tsx"
-import { call, copyText, report } from "../state/actions.ts"
+import { Loaded } from "../parts/Loaded.tsx"
+import { copyText, report } from "../state/actions.ts"
 import { at, type Reply } from "../state/client.ts"
-import { causeText } from "../state/failure.ts"
-import { readOf } from "../state/reads.ts"
+import { readAgain, readOf } from "../state/reads.ts"
 import { useValue } from "../state/registry.ts"
 import { useTexts } from "../state/texts.ts"
 import { upstreamsAtom } from "../state/upstreams.ts"
@@ -19,6 +17,7 @@ import { upstreamsAtom } from "../state/upstreams.ts"
 type Version = Reply<"admin-version", "version">
 type Nodes = Reply<"admin-nodes", "nodes">
 
+const versionAtom = readOf("admin-version", "version", {})
 const nodesAtom = readOf("admin-nodes", "nodes", {})
 
 type Rows = ReadonlyArray<readonly [name: string, value: string]>
@@ -86,7 +85,7 @@ const Update = ({ busy, onCheck, version }: {
         ]}
       />
       <div class="actions">
-        <button type="button" disabled={busy} onClick={onCheck}>{t.check}</button>
+        <PressButton disabled={busy} onClick={onCheck}>{t.check}</PressButton>
       </div>
     </>
   )
@@ -94,31 +93,30 @@ const Update = ({ busy, onCheck, version }: {
 
 export const About = () => {
   const { about: t, common } = useTexts()
-  const [version, setVersion] = useState<Version>()
-  const [busy, load] = useWork(async (reports: boolean) => {
-    const exit = await call((client) => client["admin-version"].version())
-    if (Exit.isFailure(exit)) return report(causeText(exit.cause), true)
+  const [busy, check] = useWork(async () => {
+    const exit = await readAgain(versionAtom)
+    // What failed stands where it is shown.
+    if (Exit.isFailure(exit)) return undefined
     const { check_error, has_update, latest_version } = exit.value
-    setVersion(exit.value)
-    if (!reports) return undefined
     if (check_error !== undefined) return report(t.checkFailed(check_error), true)
     return report(has_update ? t.update(latest_version ?? "") : t.upToDate)
   })
-  useEffect(() => load(false), [])
   return (
     <>
       <Heading name={common.pages.about} />
       <div class="columns">
         <Section class="card" name={t.report}>
-          {version === undefined
-            ? <Loading />
-            : <Loaded atom={nodesAtom}>{(nodes) => <Installation version={version} nodes={nodes} />}</Loaded>}
+          <Loaded atom={versionAtom}>
+            {(version) => (
+              <Loaded atom={nodesAtom}>{(nodes) => <Installation version={version} nodes={nodes} />}</Loaded>
+            )}
+          </Loaded>
         </Section>
         <div class="stack wide-gap">
           <Section class="card" name={t.version}>
-            {version === undefined
-              ? <Loading />
-              : <Update version={version} busy={busy} onCheck={() => load(true)} />}
+            <Loaded atom={versionAtom}>
+              {(version) => <Update version={version} busy={busy} onCheck={() => check()} />}
+            </Loaded>
           </Section>
           <Section class="card" name={t.documents}>
             <p>{t.documentsHint}</p>

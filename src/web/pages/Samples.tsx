@@ -214,7 +214,7 @@ const Saved = () => {
                     items={[
                       { id: "replay", text: t.replay, onClick: () => void replay(id) },
                       {
-                        id: "delete",
+                        id: "remove",
                         text: t.delete,
                         danger: true,
                         onClick: () => setDeleting({ id, round_count, size })

@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import { useRef, useState } from "preact/hooks"
 import { fieldsAtom } from "../forms/Entry.tsx"
 import { at as valueAt, type Entry, type Json, textOf } from "../forms/fields.ts"
+import { useLock } from "../parts/configuration.tsx"
 import { ConfirmDialog } from "../parts/Dialog.tsx"
 import { Facts } from "../parts/Facts.tsx"
 import { Failure, Select, TextArea, useWork } from "../parts/Form.tsx"
@@ -19,7 +20,6 @@ import { readOf, reload } from "../state/reads.ts"
 import { useValue } from "../state/registry.ts"
 import { useUnsaved } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
-import { DurabilityNotice } from "./configuration.tsx"
 
 /** Saves a text as a file of the browser. */
 const saveAs = (name: string, text: string): void => {
@@ -163,6 +163,7 @@ const Import = () => {
   const field = useRef<HTMLTextAreaElement>(null)
   const [mode, setMode] = useState<Mode>("merge")
   const [preview, setPreview] = useState<Preview>()
+  const lock = useLock()
   const [asking, setAsking] = useState<Changes>()
   const [written, setWritten] = useState(false)
   useUnsaved(written)
@@ -302,7 +303,8 @@ const Import = () => {
           <button
             type="button"
             class={mode === "replace" ? "danger" : "primary"}
-            disabled={busy}
+            disabled={busy || lock !== undefined}
+            title={lock}
             onClick={() => start(false)}
           >
             {mode === "replace" ? t.doReplace : t.doImport}
@@ -369,7 +371,6 @@ const HostSync = () => {
 export const Transfer = () => (
   <>
     <Heading name={useTexts().common.pages.transfer} />
-    <DurabilityNotice />
     <div class="halves">
       <Export />
       <Import />

@@ -14,6 +14,7 @@ import {
 } from "../forms/Entry.tsx"
 import { type Entry, type FormField, linesOf } from "../forms/fields.ts"
 import { Badge } from "../parts/Badge.tsx"
+import { ChangeButton } from "../parts/configuration.tsx"
 import { CopyButton } from "../parts/Copy.tsx"
 import { ConfirmDialog, Dialog, FormDialog } from "../parts/Dialog.tsx"
 import { Empty } from "../parts/Empty.tsx"
@@ -268,7 +269,7 @@ const Deliveries = ({ name, onClose }: { readonly name: string; readonly onClose
               { name: t.event, rank: 1 },
               { name: t.outcome, rank: 2, class: "text" },
               { name: t.took, rank: 3, number: true, width: "5rem" },
-              { name: common.actions, hidden: true, width: "7rem", class: "tools" }
+              { name: common.actions, hidden: true, width: "7.5rem", class: "tools" }
             ]}
             rows={deliveries.length}
             empty={t.noDeliveries}
@@ -378,7 +379,7 @@ export const Webhooks = () => {
   return (
     <>
       <Heading name={common.pages.webhooks}>
-        <button type="button" class="primary" onClick={() => setEditing({ webhook: undefined })}>{t.add}</button>
+        <ChangeButton class="primary" onClick={() => setEditing({ webhook: undefined })}>{t.add}</ChangeButton>
       </Heading>
       <p class="lead">{t.lead}</p>
       <Loaded atom={webhooksAtom}>

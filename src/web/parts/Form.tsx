@@ -14,6 +14,32 @@ export const useWork = <Given extends ReadonlyArray<unknown>>(work: (...given: G
   return [busy, start] as const
 }
 
+/**
+ * A button that keeps the focus while it is disabled, so that its own press may disable it. A text says why it is disabled.
+ */
+export const PressButton = ({ children, class: kind, disabled, label, onClick }: {
+  readonly class?: string
+  /** Its name for screen readers, if its text is not enough. */
+  readonly label?: string
+  readonly disabled: boolean | string | undefined
+  readonly onClick: () => void
+  readonly children: ComponentChildren
+}) => {
+  const isOff = disabled !== undefined && disabled !== false
+  return (
+    <button
+      type="button"
+      class={kind}
+      title={typeof disabled === "string" ? disabled : undefined}
+      aria-label={label}
+      aria-disabled={isOff}
+      onClick={isOff ? undefined : onClick}
+    >
+      {children}
+    </button>
+  )
+}
+
 /** Reads a field of a form by its name; an absent field is empty. */
 export type ReadField = (name: string) => string
 

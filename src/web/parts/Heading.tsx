@@ -8,6 +8,7 @@ import { returnToPlace } from "../state/places.ts"
 import { useAtom } from "../state/registry.ts"
 import { linkTo, routeAtom } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
+import { DurabilityNotice } from "./configuration.tsx"
 
 let first = true
 
@@ -16,9 +17,23 @@ export const leaveStart = (): void => {
   first = false
 }
 
+/** The pages that show or change the configuration. */
+const configuring: ReadonlySet<string> = new Set([
+  "overview",
+  "keys",
+  "models",
+  "routes",
+  "upstreams",
+  "accounts",
+  "settings",
+  "webhooks",
+  "transfer"
+])
+
 /**
  * A page's heading. It sets the window's title and takes the focus when the page opens, and has a link to what
- * the documents say about it. The page of one thing has above it the link to the list of all. `children` are the page's actions.
+ * the documents say about it. The page of one thing has above it the link to the list of all. Below it stands
+ * why changes are refused or lost. `children` are the page's actions.
  */
 export const Heading = ({ children, name }: { readonly name: string; readonly children?: ComponentChildren }) => {
   const t = useTexts()
@@ -34,29 +49,32 @@ export const Heading = ({ children, name }: { readonly name: string; readonly ch
     returnToPlace()
   }, [])
   return (
-    <div class="heading">
-      <div class="titles">
-        {of !== undefined && (
-          <p class="crumb">
-            <a href={linkTo(page)}>{t.common.pages[page]}</a>
-          </p>
-        )}
-        <div class="title">
-          <h1 ref={ref} tabIndex={-1}>{name}</h1>
-          <a
-            class="help"
-            href={pageHelp(page)}
-            target="_blank"
-            rel="noreferrer"
-            title={t.common.help}
-            aria-label={t.common.help}
-          >
-            ?
-          </a>
+    <>
+      <div class="heading">
+        <div class="titles">
+          {of !== undefined && (
+            <p class="crumb">
+              <a href={linkTo(page)}>{t.common.pages[page]}</a>
+            </p>
+          )}
+          <div class="title">
+            <h1 ref={ref} tabIndex={-1}>{name}</h1>
+            <a
+              class="help"
+              href={pageHelp(page)}
+              target="_blank"
+              rel="noreferrer"
+              title={t.common.help}
+              aria-label={t.common.help}
+            >
+              ?
+            </a>
+          </div>
         </div>
+        {children !== undefined && <div class="actions">{children}</div>}
       </div>
-      {children !== undefined && <div class="actions">{children}</div>}
-    </div>
+      {configuring.has(page) && <DurabilityNotice />}
+    </>
   )
 }
 

@@ -6,21 +6,35 @@ import * as Atom from "effect/reactivity/Atom"
 import { useLayoutEffect, useRef } from "preact/hooks"
 import { registry, useAtom } from "../state/registry.ts"
 import { useTexts } from "../state/texts.ts"
+import { useLock } from "./configuration.tsx"
 import { follow } from "./follow.ts"
 import { Icon, Sign } from "./Icon.tsx"
 
 export interface MenuItem {
-  /** What the item is, whatever its text says now. */
+  /** What the item is, whatever its text says now; and whether it changes the configuration. */
   readonly id: string
   readonly text: string
   readonly onClick: () => void
   readonly danger?: boolean
-  readonly disabled?: boolean
+  /** A text is why. */
+  readonly disabled?: boolean | string
   /** Whether it is chosen; `undefined` for what is no choice. */
   readonly checked?: boolean
   /** A line above it sets it and what follows apart. */
   readonly apart?: boolean
 }
+
+/** What changes the configuration, which may be locked. */
+const changing: ReadonlySet<string> = new Set([
+  "add",
+  "delete",
+  "edit",
+  "note",
+  "organization",
+  "rotate",
+  "secret",
+  "toggle"
+])
 
 /** What removes something stands last, apart from the rest. */
 const dangerLast = (items: ReadonlyArray<MenuItem>): ReadonlyArray<MenuItem> =>
@@ -89,7 +103,8 @@ export const MenuHost = () => {
             ? { role: "menuitem" }
             : { role: "menuitemcheckbox", "aria-checked": item.checked }}
           class={`item ${item.danger === true ? "danger" : ""} ${item.apart === true ? "apart" : ""}`}
-          disabled={item.disabled === true}
+          disabled={item.disabled !== undefined && item.disabled !== false}
+          title={typeof item.disabled === "string" ? item.disabled : undefined}
           onClick={() => {
             menu.current?.hidePopover()
             item.onClick()
@@ -108,7 +123,7 @@ export const MenuHost = () => {
 }
 
 /** The button of a row's menu. `of` names the row. When the row goes, its menu closes; the table takes the focus that either had. */
-export const RowMenu = ({ disabled = false, items, of, text }: {
+export const RowMenu = ({ disabled = false, items: all, of, text }: {
   readonly of: string
   /** The text of the button, in place of the sign of a row's menu. */
   readonly text?: string
@@ -119,6 +134,8 @@ export const RowMenu = ({ disabled = false, items, of, text }: {
   const button = useRef<HTMLButtonElement>(null)
   const opened = useAtom(buttonAtom)
   const isOpen = opened !== undefined && opened === button.current
+  const lock = useLock(all.some(({ id }) => changing.has(id)))
+  const items = lock === undefined ? all : all.map((item) => changing.has(item.id) ? { ...item, disabled: lock } : item)
   useLayoutEffect(() => {
     if (isOpen) registry.set(itemsAtom, items)
   })

@@ -5,7 +5,7 @@ import { type ComponentChildren, createContext, toChildArray } from "preact"
 import { useContext, useEffect, useState } from "preact/hooks"
 import { choose, useQuery } from "../state/route.ts"
 import { useTexts } from "../state/texts.ts"
-import { Select } from "./Form.tsx"
+import { PressButton, Select } from "./Form.tsx"
 import { type Layout, useLayout } from "./layout.ts"
 import { ReadContext, type Still, useStill } from "./still.ts"
 
@@ -349,19 +349,19 @@ export const RowButton = ({ danger = false, disabled = false, name, of, onClick,
   readonly name?: string | undefined
   readonly onClick: () => void
   readonly danger?: boolean
-  readonly disabled?: boolean
+  /** A text is why. */
+  readonly disabled?: boolean | string | undefined
 }) => {
   const t = useTexts().common
   return (
-    <button
-      type="button"
+    <PressButton
       class={`quiet ${danger ? "danger" : ""}`}
-      aria-label={name ?? t.actionOn(text, of)}
-      aria-disabled={disabled}
-      onClick={disabled ? undefined : onClick}
+      label={name ?? t.actionOn(text, of)}
+      disabled={disabled}
+      onClick={onClick}
     >
       {text}
-    </button>
+    </PressButton>
   )
 }
 

@@ -4,6 +4,7 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
 import * as Atom from "effect/reactivity/Atom"
 import type { AtomHttpApiClient } from "effect/reactivity/AtomHttpApi"
@@ -134,6 +135,12 @@ export const readAllAgain = (): void => shownReads().forEach(([read]) => registr
 
 /** Resolves when a read has ended. */
 const ended = (read: Read) => Effect.exit(AtomRegistry.getResult(registry, read, { suspendOnWaiting: true }))
+
+/** Reads again, and resolves when that has ended. */
+export const readAgain = <A, E>(read: Atom.Atom<AsyncResult.AsyncResult<A, E>>): Promise<Exit.Exit<A, E>> => {
+  registry.refresh(read)
+  return Effect.runPromiseExit(AtomRegistry.getResult(registry, read, { suspendOnWaiting: true }))
+}
 
 /** The longest time that a saved change waits for the lists that show it, in milliseconds. */
 const longestArrival = 1_000

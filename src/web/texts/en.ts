@@ -116,6 +116,11 @@ const settingNames: Readonly<Record<string, string>> = {
 const upstreamFields: Readonly<Record<string, string>> = {
   driver: "API",
   base_url: "Base URL",
+  vendor: "Cloud",
+  "vendor.": "None",
+  region: "Region",
+  project: "Project",
+  resource: "Resource",
   models: "Models, one per line",
   headers: "Headers, one per line",
   proxy: "Proxy",

@@ -291,6 +291,11 @@ const settingNames: Readonly<Record<string, string>> = {
 const upstreamFields: Readonly<Record<string, string>> = {
   driver: "API",
   base_url: "基础 URL",
+  vendor: "云服务",
+  "vendor.": "无",
+  region: "区域",
+  project: "项目",
+  resource: "资源",
   models: "模型，每行一个",
   headers: "请求头，每行一个",
   proxy: "代理",
@@ -1198,7 +1203,7 @@ export const zh: AllTexts = {
     field: "账号，每行一个",
     hint:
       "邮箱或手机号及其密码，以空格、制表符、----、逗号、分号、竖线或冒号分隔；或令牌；或 JSON。以 # 开头的行会被忽略。",
-    loginToken: "登录令牌属于登录者本人。服务商可能禁止他人使用，并封停账号。",
+    loginToken: "登录令牌属于登录者本人。服务商可能禁止共享。",
     preview: "预览",
     results: "结果",
     line: "行",

@@ -123,6 +123,17 @@ describe("the console's style", () => {
     assert.deepStrictEqual(near, [])
   })
 
+  it("series of a chart are dark and light in turn", () => {
+    for (const theme of [0, 1]) {
+      const lights = Array.from(
+        { length: 8 },
+        (_, index) => labOf(linearOf(colours.get(`part-${index + 1}`)![theme]!))[0]!
+      )
+      const steps = lights.slice(1).map((light, index) => Math.sign(light - lights[index]!))
+      assert.deepStrictEqual(steps, steps.map((_, index) => index % 2 === 0 ? steps[0]! : -steps[0]!))
+    }
+  })
+
   it("pages have no distances, sizes of text, corners or shadows of their own", () => {
     const files = readdirSync(web, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".tsx"))
     const found = files.filter((name) => !name.startsWith("parts/")).flatMap((name) =>

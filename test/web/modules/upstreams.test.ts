@@ -3,8 +3,12 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { runSync } from "../../../src/domain/stream/cooperative.ts"
+import { nothingTried, place } from "../../../src/placement/place.ts"
+import { Pools } from "../../../src/placement/Pools.ts"
 import { answersOf, moved, type Reason, routeNow } from "../../../src/web/pages/routes/choice.ts"
 import type { Route, UpstreamItem } from "../../../src/web/state/upstreams.ts"
+import { runs } from "../../support/effort.ts"
 
 const upstream = (name: string, change: Partial<UpstreamItem> = {}): UpstreamItem => ({
   name,
@@ -87,6 +91,96 @@ describe("what would be taken now", () => {
     const upstreams = [upstream("a", a), upstream("b", b), upstream("c", c)]
     const now = routeNow("m", { ...route, ...change }, upstreams)
     assert.deepStrictEqual([now.taken, now.reason], [taken, reason])
+  })
+
+  it("is what the placement of requests does, on generated states of the upstreams", () => {
+    const names = ["a", "b", "c"]
+    const state = fc.record({
+      kind: fc.constantFrom("ready", "cooled", "probe", "disabled", "out"),
+      inUse: fc.nat(2)
+    })
+    const states = fc.tuple(state, state, state)
+    const spreads = fc.constantFrom("order" as const, "even" as const)
+    fc.assert(
+      fc.property(states, spreads, fc.boolean(), (all, spread, isHeld) => {
+        const limits = { perAccount: 2, global: 2, queue: 9, direct: 0 }
+        const pools = new Pools<string>()
+        runSync(pools.configure(
+          new Map(names.map((name, index) => [name, {
+            accounts: new Map([[name, name]]),
+            limits,
+            disabled: new Set<string>(),
+            enabled: all[index]!.kind !== "disabled",
+            choice: undefined
+          }])),
+          9
+        ))
+        const ask = (to: ReadonlyArray<string>) =>
+          pools.request({
+            pools: to,
+            request: { _tag: "Any", avoid: new Set() },
+            now: 0,
+            patience: 1_000,
+            about: "",
+            spread,
+            hold: isHeld,
+            preferred: undefined,
+            needs: undefined
+          }, () => {})
+        const used = all.map(({ inUse, kind }) => kind === "disabled" ? 0 : inUse)
+        names.forEach((name, index) => {
+          const { kind } = all[index]!
+          for (let taken = 0; taken < used[index]!; taken++) ask([name])
+          if (kind === "cooled") pools.skip(name, "yes")
+          if (kind === "probe") pools.skip(name, "probe")
+          const pool = pools.get(name)!
+          if (kind === "out") pool.suspend([...pool.slots()][0]!, "out", 1_000)
+        })
+        const { order } = place(
+          {
+            targets: names.map((upstream, index) => ({
+              upstream,
+              right: "account",
+              isEnabled: all[index]!.kind !== "disabled",
+              canServe: true,
+              binds: true,
+              window: undefined
+            })),
+            turn: undefined,
+            size: undefined,
+            alsoOn: [],
+            mustBind: false,
+            isPinned: false,
+            accounts: []
+          },
+          nothingTried,
+          undefined
+        )
+        const waiter = ask(order.map((index) => names[index]!))
+        const does = "_tag" in waiter ? "none" : waiter.granted === undefined ? "waits" : `to ${waiter.granted.name}`
+        const now = routeNow(
+          "m",
+          { ...route, targets: names, spread, wait: isHeld ? 2 : 0 },
+          names.map((name, index) => {
+            const { kind } = all[index]!
+            return upstream(name, {
+              ...kind === "cooled" ? cooled : kind === "probe" ? over : kind === "disabled" ? disabled : {},
+              ...kind === "out" ? out : {},
+              models: ["m"],
+              in_use: used[index]!,
+              max_inflight: 2
+            })
+          })
+        )
+        const says = now.reason === "none"
+          ? "none"
+          : now.reason === "holds" || now.reason === "waits"
+          ? "waits"
+          : `to ${names[now.taken!]}`
+        assert.strictEqual(says, does)
+      }),
+      { numRuns: runs(300) }
+    )
   })
 
   it("a short target means the model with the route's name", () => {

@@ -47,8 +47,8 @@ const difference = async (page: Page, before: Buffer, after: Buffer): Promise<nu
 /** The share of pixels that may differ: less than a changed word on the smallest picture. */
 const tolerated = 0.0005
 
-/** A picture is of the whole page, but for what is further down than this. */
-const tallest = 2_400
+/** A picture is of the whole page, but for what is further down than this: in a wide window, the end of the long table of Settings. */
+const tallestOf = (width: number): number => width < 700 ? 5_600 : 2_400
 
 /** How often a picture is taken until the page has drawn everything. */
 const mostPictures = 30
@@ -91,7 +91,8 @@ export const compare = async (page: Page, name: string, part?: Locator | "page")
   const options = { animations: "disabled", caret: "hide" } as const
   const takePage: Take = async () => {
     const height = await page.evaluate<number>("document.documentElement.scrollHeight")
-    const clip = { x: 0, y: 0, width: page.viewportSize()!.width, height: Math.min(height, tallest) }
+    const { width } = page.viewportSize()!
+    const clip = { x: 0, y: 0, width, height: Math.min(height, tallestOf(width)) }
     return page.screenshot({ ...options, fullPage: true, clip })
   }
   const take: Take = () =>

@@ -2,11 +2,11 @@
  * The tests of the pictures of pages: what is wrong with a page as it is drawn, and whether it looks as committed.
  *
  * A daily run looks at both themes in the wide window and at light in the narrow one. `--all`, and `UPDATE_PICTURES=1`, look at each theme at
- * each width.
+ * each width. axe searches a page in the wide window, and in a daily run at one of the other widths, which pages take in turn.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { isWhole } from "../../support/effort.ts"
-import { findingsOfThemes } from "../support.ts"
+import { inTurn, isWhole } from "../../support/effort.ts"
+import { findings } from "../support.ts"
 import { lowControls, smallTargets } from "../targets.ts"
 import { compare, updates } from "./camera.ts"
 import { badlyPlaced, cutTexts, fits, foreignText, missingGlyphs, outOfTables, tallCards } from "./checks.ts"
@@ -28,14 +28,22 @@ export const testPages = (pages: ReadonlyArray<readonly [name: string, route: Ro
   const stage = useStage()
   const { goTo, page } = stage
 
-  it.each(pages)(
-    "%s draws every character in the typefaces of the pictures, has nothing that axe finds, and in wide and narrow windows cuts no number and has room to press",
-    async (_, route) => {
+  it.each(pages.map(([name, route], index) => ({ name, route, searched: [1440, ...inTurn([1024, 390], index)] })))(
+    "$name draws every character in the typefaces of the pictures, and in wide and narrow windows has nothing that axe finds, cuts no number and has room to press",
+    async ({ route, searched }) => {
       await page().setViewportSize({ width: 1440, height: 900 })
+      await page().emulateMedia({ colorScheme: "light" })
       await goTo(route)
       assert.deepStrictEqual(await foreignText(page()), [])
       assert.deepStrictEqual(await missingGlyphs(page()), [])
-      assert.deepStrictEqual(await findingsOfThemes(page()), [])
+      for (const width of searched) {
+        await page().setViewportSize({ width, height: 900 })
+        await fits(page(), `at ${width}`)
+        assert.deepStrictEqual(await findings(page()), [], `axe at ${width}`)
+      }
+      // Contrast is the rule that a theme decides.
+      await page().emulateMedia({ colorScheme: "dark" })
+      if (isWhole) assert.deepStrictEqual(await findings(page(), "html", "color-contrast"), [])
       // The same page at each width: it is not wider than the window, and no number and no filled field is cut.
       for (const width of widths) {
         await page().setViewportSize({ width, height: 900 })

@@ -6,7 +6,7 @@
  * `node_modules/.cache/pictures`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { findingsOfThemes } from "../support.ts"
+import { findings, findingsOfThemes } from "../support.ts"
 import { lowControls, smallTargets } from "../targets.ts"
 import { compare } from "./camera.ts"
 import { badlyPlaced, cutCells, cutNumbers, cutTexts, fits, tooWide } from "./checks.ts"
@@ -83,6 +83,7 @@ describe("pictures of states", () => {
         await page.setViewportSize({ width: 390, height: 900 })
         await page.emulateMedia({ colorScheme: "dark" })
         await look(390, "dark")
+        wrong.push(...await findings(page, part))
         wrong.push(...await lowControls(page))
       }
       assert.deepStrictEqual(wrong, [])

@@ -4,7 +4,7 @@
 import type { Page } from "playwright-core"
 import type { Changed, Json, OwnReply } from "./server.ts"
 import type { Route } from "./stage.ts"
-import { addresses, keys } from "./world.ts"
+import { addresses, keys, now } from "./world.ts"
 
 export interface State {
   readonly name: string
@@ -176,6 +176,22 @@ const said = (content: string): OwnReply =>
       .join("")
   }data: [DONE]\n\n`
 
+/** What the webhook was sent: its receiver was away for a while. */
+const deliveries = [
+  ["budget.reached", 204, null, 4, 183],
+  ["budget.reached", 204, null, 26, 171],
+  ["budget.warning", 503, "HTTP 503: Service Unavailable", 27, 240],
+  ["budget.warning", null, "connection refused", 28, 12],
+  ["webhook.test", 204, null, 180, 205]
+].map(([type, status, error, minutes, ms], index) => ({
+  id: `evt_${index}`,
+  type,
+  at: new Date(now - Number(minutes) * 60_000).toISOString(),
+  ms,
+  status,
+  error
+}))
+
 export const states: ReadonlyArray<State> = [
   // Keys
   {
@@ -282,6 +298,13 @@ export const states: ReadonlyArray<State> = [
     name: "webhook-new",
     route: "webhooks",
     open: inTurn(press("Add webhook"), text("Without a choice, all events.")),
+    ...dialog
+  },
+  {
+    name: "webhook-deliveries",
+    route: "webhooks",
+    replies: { "/admin/webhooks/deliveries": { name: "ops", deliveries } },
+    open: inTurn(act("Deliveries", "ops"), text("HTTP 503")),
     ...dialog
   },
   {

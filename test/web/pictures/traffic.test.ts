@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Page } from "playwright-core"
 import { settled } from "../support.ts"
 import { testPages } from "./pages.ts"
+import { keys, sessionOf } from "./world.ts"
 
 describe("pictures of the pages about requests", () => {
   const stage = testPages([
@@ -13,7 +14,9 @@ describe("pictures of the pages about requests", () => {
     ["request-running", ({ requests }) => `requests/${requests.running}`],
     ["usage", "usage"],
     ["usage-by-key", "usage?by=key"],
+    ["request-comparison", ({ requests }) => `requests/${requests.streamed}?with=${requests.failed}`],
     ["sessions", "sessions"],
+    ["session", `sessions/${sessionOf(2)}?key=${keys[2]!.id}`],
     ["playground", "playground"]
   ])
   it("on a phone the table of usage begins in the first window", async () => {

@@ -92,10 +92,13 @@ const shownAddresses = { hosted: "https://models.example.com/v1", local: "http:/
 /** The host of the gateway, which its pages are of too. */
 export const shownHost = "gateway.localhost"
 
-/** A session of an agent, as Claude Code names it. */
+/** The id of a session of an agent. */
+export const sessionOf = (index: number): string => `${hash("sha256", `session ${index}`).slice(0, 8)}-1c4e-4b7a`
+
+/** The headers of a session, as Claude Code sends them. */
 const agentOf = (index: number): Readonly<Record<string, string>> => ({
   "user-agent": "claude-cli/2.1.0 (external, cli)",
-  "x-claude-code-session-id": `${hash("sha256", `session ${index}`).slice(0, 8)}-1c4e-4b7a`,
+  "x-claude-code-session-id": sessionOf(index),
   ...index % 3 === 2 ? { "x-claude-code-agent-id": "explorer" } : {}
 })
 

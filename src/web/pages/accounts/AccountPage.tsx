@@ -3,10 +3,11 @@
  */
 import { useMemo, useState } from "preact/hooks"
 import { Card } from "../../parts/Card.tsx"
+import { ChangeButton } from "../../parts/configuration.tsx"
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Facts } from "../../parts/Facts.tsx"
-import { useWork } from "../../parts/Form.tsx"
+import { PressButton, useWork } from "../../parts/Form.tsx"
 import { exactTime, number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
@@ -91,13 +92,12 @@ const Account = ({ isGone, item: listed, listedAt }: {
   const page = () => (
     <>
       <Heading name={identifier}>
-        <button type="button" disabled={isTesting} onClick={() => void runTests([name])}>{t.test}</button>
-        {item.credential !== undefined && <button type="button" disabled={isRenewing} onClick={renew}>{t.renew}
-        </button>}
+        <PressButton disabled={isTesting} onClick={() => void runTests([name])}>{t.test}</PressButton>
+        {item.credential !== undefined && <PressButton disabled={isRenewing} onClick={renew}>{t.renew}</PressButton>}
         {secret !== undefined && (
-          <button type="button" onClick={() => setOpen("secret")}>
+          <ChangeButton onClick={() => setOpen("secret")}>
             {secret === "password" ? t.setPassword : t.setToken}
-          </button>
+          </ChangeButton>
         )}
         <RowMenu
           of={name}

@@ -6,9 +6,10 @@ import * as AsyncResult from "effect/reactivity/AsyncResult"
 import { useContext, useMemo, useRef, useState } from "preact/hooks"
 import { accountSigns, accountStates } from "../../parts/Badge.tsx"
 import { Chip } from "../../parts/Card.tsx"
+import { ChangeButton, useLock } from "../../parts/configuration.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Empty } from "../../parts/Empty.tsx"
-import { Search, Select } from "../../parts/Form.tsx"
+import { PressButton, Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Sign } from "../../parts/Icon.tsx"
@@ -30,7 +31,6 @@ import {
   useSeveralUpstreams,
   useUpstreamsWithOrganizations
 } from "../../state/upstreams.ts"
-import { DurabilityNotice } from "../configuration.tsx"
 import { AccountPage } from "./AccountPage.tsx"
 import { AccountRow, type Action } from "./AccountRow.tsx"
 import { AddAccounts } from "./AddAccounts.tsx"
@@ -182,10 +182,11 @@ const List = ({ accounts, isSeveral, listedAt, onAdd, page, view, waiting }: {
   const secret = open?.name === "secret" ? secretOf(open.item) : undefined
   const deleting = open?.name === "delete" ? open.items : []
   const running = deleting.reduce((sum, { in_use }) => sum + in_use, 0)
-  const bulk = (action: string, onClick: () => void, isOff = false, kind = "") => (
-    <button type="button" class={`quiet ${kind}`} disabled={isOff} onClick={onClick}>
+  const lock = useLock()
+  const bulk = (action: string, onClick: () => void, disabled: boolean | string | undefined, kind = "") => (
+    <PressButton class={`quiet ${kind}`} disabled={disabled} onClick={onClick}>
       {common.actionOn(action, number(chosen.length))}
-    </button>
+    </PressButton>
   )
   return (
     <>
@@ -228,10 +229,10 @@ const List = ({ accounts, isSeveral, listedAt, onAdd, page, view, waiting }: {
             (
               <div class="bulk-actions" role="group" aria-label={t.selected(chosen.length)}>
                 <span class="nowrap" role="status">{t.selected(chosen.length)}</span>
-                {bulk(t.enable, () => void batch("enable", chosen), chosen.every(({ disabled }) => !disabled))}
-                {bulk(t.disable, () => void batch("disable", chosen), chosen.every(({ disabled }) => disabled))}
+                {bulk(t.enable, () => void batch("enable", chosen), lock ?? chosen.every(({ disabled }) => !disabled))}
+                {bulk(t.disable, () => void batch("disable", chosen), lock ?? chosen.every(({ disabled }) => disabled))}
                 {bulk(t.test, () => void runTests(chosen.map(accountName)), testing)}
-                {bulk(t.delete, () => setOpen({ name: "delete", items: chosen }), false, "danger apart")}
+                {bulk(t.delete, () => setOpen({ name: "delete", items: chosen }), lock, "danger apart")}
                 <button type="button" class="quiet" onClick={() => select(chosen, false)}>{t.clearSelection}</button>
               </div>
             )}
@@ -336,12 +337,9 @@ const AccountsList = () => {
   return (
     <>
       <Heading name={common.pages.accounts}>
-        {!isNothing && (
-          <button type="button" disabled={testing} onClick={() => void runTests("all")}>{t.testAll}</button>
-        )}
-        <button type="button" class="primary" onClick={() => setAdding(true)}>{addAccounts.title}</button>
+        {!isNothing && <PressButton disabled={testing} onClick={() => void runTests("all")}>{t.testAll}</PressButton>}
+        <ChangeButton class="primary" onClick={() => setAdding(true)}>{addAccounts.title}</ChangeButton>
       </Heading>
-      <DurabilityNotice />
       <Tests />
       {!isNothing && (
         <div class="row">

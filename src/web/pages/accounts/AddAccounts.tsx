@@ -11,7 +11,8 @@ import { call, report } from "../../state/actions.ts"
 import { causeText } from "../../state/failure.ts"
 import { reload } from "../../state/reads.ts"
 import { useTexts } from "../../state/texts.ts"
-import { hasLogin, parseAccounts } from "./parseAccounts.ts"
+import { parseAccounts } from "./parseAccounts.ts"
+import { WhoseToken } from "./WhoseToken.tsx"
 
 interface Line {
   readonly line: number
@@ -132,7 +133,7 @@ export const AddAccounts = ({ onClose, upstream: first, upstreams }: {
               onInput={() => setStage(undefined)}
             />
             <p class="hint" id="add-accounts-hint">{t.hint}</p>
-            {stage !== undefined && hasLogin(field.current?.value ?? "") && <p class="notice warn">{t.loginToken}</p>}
+            {stage !== undefined && <WhoseToken given={field.current?.value ?? ""} />}
             {stage !== undefined && <Lines name={t.preview} lines={stage.lines} okText={t.willAdd} />}
           </>
         )}

@@ -2,6 +2,7 @@
  * Dialogs of one account.
  */
 import * as Exit from "effect/Exit"
+import { useState } from "preact/hooks"
 import { ConfirmDialog, FormDialog } from "../../parts/Dialog.tsx"
 import { type ReadField, TextField } from "../../parts/Form.tsx"
 import { act, attempt, call, report } from "../../state/actions.ts"
@@ -12,6 +13,7 @@ import { reload } from "../../state/reads.ts"
 import { useAtom } from "../../state/registry.ts"
 import { go, routeAtom } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
+import { WhoseToken } from "./WhoseToken.tsx"
 
 /** What is reloaded after a change of accounts. */
 export const changedBy = ["accounts", "config", "host", "upstreams"] as const
@@ -53,6 +55,7 @@ export const SecretDialog = ({ item, onClose, secret }: {
   const t = useTexts().accounts
   const identifier = accountName(item)
   const isShown = useAtom(routeAtom).of === identifier
+  const [given, setGiven] = useState("")
   const save = async (read: ReadField) => {
     const exit = await call((client) =>
       client["admin-accounts"].patch({ params: { identifier }, payload: { [secret]: read(secret) } })
@@ -73,7 +76,10 @@ export const SecretDialog = ({ item, onClose, secret }: {
         class="code"
         required
         spellcheck={false}
+        onInput={(event) =>
+          setGiven(event.currentTarget.value)}
       />
+      <WhoseToken given={isPassword ? "" : given} />
       <p class="hint">{t.secretHint}</p>
     </FormDialog>
   )

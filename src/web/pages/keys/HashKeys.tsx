@@ -3,11 +3,11 @@
  */
 import { useMemo, useState } from "preact/hooks"
 import { isGuessable, keyPreview } from "../../../domain/identity.ts"
+import { ChangeButton, useTextKeys } from "../../parts/configuration.tsx"
 import { ConfirmDialog } from "../../parts/Dialog.tsx"
 import { act } from "../../state/actions.ts"
 import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
-import { useTextKeys } from "../configuration.tsx"
 import { changedBy } from "./KeyForm.tsx"
 import { keyIdOf } from "./keys.ts"
 
@@ -57,7 +57,7 @@ export const HashKeys = () => {
   const hashes = useMemo(() => keys?.some((key) => !isGuessable(key)) === true, [keys])
   return (
     <>
-      {hashes && <button type="button" onClick={() => setAsked(keys)}>{t.hashAll}</button>}
+      {hashes && <ChangeButton onClick={() => setAsked(keys)}>{t.hashAll}</ChangeButton>}
       {asked !== undefined && <HashDialog keys={asked} onClose={() => setAsked(undefined)} />}
     </>
   )

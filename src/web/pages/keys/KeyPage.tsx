@@ -4,6 +4,7 @@
 import { useMemo, useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
 import { Card } from "../../parts/Card.tsx"
+import { ChangeButton, useAcceptedKeys } from "../../parts/configuration.tsx"
 import { Facts } from "../../parts/Facts.tsx"
 import { dateTime, number } from "../../parts/format.ts"
 import { Heading, Section } from "../../parts/Heading.tsx"
@@ -15,7 +16,6 @@ import { useReread } from "../../state/live.ts"
 import { readOf } from "../../state/reads.ts"
 import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
-import { useAcceptedKeys } from "../configuration.tsx"
 import { Day, LastFailures, Touched } from "../nouns/Day.tsx"
 import { Gone, Last } from "../nouns/Gone.tsx"
 import { Access } from "./Access.tsx"
@@ -79,7 +79,7 @@ const Shown = ({ isUnread, item, onOpen, value }: {
         >
           {t.copy}
         </button>
-        <button type="button" onClick={() => onOpen("edit")}>{t.edit}</button>
+        <ChangeButton onClick={() => onOpen("edit")}>{t.edit}</ChangeButton>
         <RowMenu
           of={name}
           items={[

@@ -3,6 +3,7 @@
  */
 import { useMemo, useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
+import { ChangeButton, useAcceptedKeys } from "../../parts/configuration.tsx"
 import { Empty } from "../../parts/Empty.tsx"
 import { Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
@@ -20,7 +21,6 @@ import { readOf } from "../../state/reads.ts"
 import { useValue } from "../../state/registry.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
-import { DurabilityNotice, useAcceptedKeys } from "../configuration.tsx"
 import { FirstRun } from "./Access.tsx"
 import { HashKeys } from "./HashKeys.tsx"
 import { EditKey, NewKey, RotateKey } from "./KeyForm.tsx"
@@ -147,14 +147,13 @@ const KeyList = () => {
     action === "toggle" ? setDisabled(item, !item.disabled, t) : setOpen({ action, item })
   const isFiltered = q !== "" || state !== ""
   const isNothing = useValue(list)?.total === 0 && !isFiltered
-  const newButton = <button type="button" class="primary" onClick={() => setOpen("new")}>{t.newKey}</button>
+  const newButton = <ChangeButton class="primary" onClick={() => setOpen("new")}>{t.newKey}</ChangeButton>
   return (
     <>
       <Heading name={common.pages.keys}>
         <HashKeys />
         {newButton}
       </Heading>
-      <DurabilityNotice />
       {!isNothing && (
         <div class="row">
           <Search label={t.search} value={q} onSearch={(text) => choose({ q: text, page: "" })} />

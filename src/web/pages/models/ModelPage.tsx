@@ -7,6 +7,7 @@ import { Badge } from "../../parts/Badge.tsx"
 import { Card } from "../../parts/Card.tsx"
 import { GoneContext } from "../../parts/Dialog.tsx"
 import { Facts } from "../../parts/Facts.tsx"
+import { PressButton } from "../../parts/Form.tsx"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
 import { readOf } from "../../state/reads.ts"
@@ -44,8 +45,8 @@ const Shown = ({ currency, model, onEdit, prices, targets }: {
   return (
     <>
       <Heading name={id}>
-        {actions.slice(0, mostButtons).map(({ onClick, text }) => (
-          <button key={text} type="button" onClick={onClick}>{text}</button>
+        {actions.slice(0, mostButtons).map(({ disabled, onClick, text }) => (
+          <PressButton key={text} disabled={disabled} onClick={onClick}>{text}</PressButton>
         ))}
       </Heading>
       <Card>

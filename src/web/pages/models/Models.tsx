@@ -6,6 +6,7 @@ import { useMemo, useState } from "preact/hooks"
 import { fieldsAtom, nameOf } from "../../forms/Entry.tsx"
 import type { Entry } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
+import { useLock } from "../../parts/configuration.tsx"
 import { Empty } from "../../parts/Empty.tsx"
 import { Check, Search, Select } from "../../parts/Form.tsx"
 import { number } from "../../parts/format.ts"
@@ -18,7 +19,11 @@ import { Count, Money, Took } from "../../parts/Values.tsx"
 import { readOf } from "../../state/reads.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
+<<<<<<< HEAD
 import { DurabilityNotice } from "../configuration.tsx"
+=======
+import { KnownFacts } from "./KnownFacts.tsx"
+>>>>>>> proof
 import { ModelPage } from "./ModelPage.tsx"
 import {
   columnsOf,
@@ -210,6 +215,11 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
   readonly onEdit: (editing: Editing) => void
 }) => {
   const t = useTexts().models
+<<<<<<< HEAD
+=======
+  const columns = useColumns({ units })
+  const lock = useLock()
+>>>>>>> proof
   if (names.length === 0) return null
   return (
     <Section name={t.unused}>
@@ -224,6 +234,7 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
         empty=""
       >
         {names.slice(0, unusedAtMost).map((name) => (
+<<<<<<< HEAD
           <Row
             key={name}
             cells={[
@@ -237,6 +248,22 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
               />
             ]}
           />
+=======
+          <tr key={name}>
+            <th scope="row" class="text">
+              <code>{name}</code>
+            </th>
+            <PriceCells units={units} price={prices[name]} missing={[]} />
+            <td class="tools">
+              <RowButton
+                text={t.setPrice}
+                of={name}
+                disabled={lock}
+                onClick={() => onEdit({ title: name, names: [name] })}
+              />
+            </td>
+          </tr>
+>>>>>>> proof
         ))}
       </Table>
       {names.length > unusedAtMost && <p class="hint">{t.moreUnused(names.length - unusedAtMost)}</p>}
@@ -255,7 +282,6 @@ const ModelList = () => {
     <>
       <Heading name={common.pages.models} />
       <p class="lead">{t.lead}</p>
-      <DurabilityNotice />
       <Loaded atom={fieldsAtom}>
         {({ entries: { prices: units } }) => (
           <Loaded atom={pricesAtom}>

@@ -6,6 +6,7 @@ import { useState } from "preact/hooks"
 import { EntryFields, nameOf, otherPaths, useEntry } from "../../forms/Entry.tsx"
 import type { Entry, FormField } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
+import { useLock } from "../../parts/configuration.tsx"
 import { Dialog, FormDialog } from "../../parts/Dialog.tsx"
 import { Select } from "../../parts/Form.tsx"
 import { date, dateTime } from "../../parts/format.ts"
@@ -265,8 +266,10 @@ export const PriceLines = ({ entries, model, most, priced }: {
 /** What sets the price of each target of a model. */
 export const usePriceActions = (priced: ReadonlyArray<PricedTarget>, onEdit: (editing: Editing) => void) => {
   const { common, models: t } = useTexts()
+  const disabled = useLock() ?? false
   return priced.map((target) => ({
     id: target.target,
+    disabled,
     text: priced.length === 1 ? t.setPrice : common.actionOn(t.setPrice, target.target),
     onClick: () => onEdit({ title: target.target, names: namesFor(target) })
   }))

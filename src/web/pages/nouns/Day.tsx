@@ -10,6 +10,7 @@ import { Loaded } from "../../parts/Loaded.tsx"
 import { Breaking } from "../../parts/Name.tsx"
 import { Row, Table } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
+import { isMissing } from "../../state/failure.ts"
 import { useReread } from "../../state/live.ts"
 import { readOf } from "../../state/reads.ts"
 import { linkTo, type Query } from "../../state/route.ts"
@@ -62,7 +63,10 @@ export const Day = ({ of, requests }: { readonly of: Of; readonly requests: Quer
   const link = (more: Query = {}) => linkTo("requests", undefined, { ...requests, range: "24h", ...more })
   return (
     <Section name={t.day}>
-      <Loaded atom={usage} failed={() => <p class="notice">{u.unavailable}</p>}>
+      <Loaded
+        atom={usage}
+        failed={(failure) => isMissing(failure) ? <p class="notice">{u.unavailable}</p> : undefined}
+      >
         {({ currency, rows, totals }) => (
           <Card>
             <div class="figures">
@@ -113,7 +117,7 @@ export const Touched = ({ by, linkOf, name, of }: {
 }) => {
   const { usage } = useDay(of, by, 1_000)
   return (
-    <Loaded atom={usage} failed={() => null}>
+    <Loaded atom={usage} failed={(failure) => isMissing(failure) ? <></> : undefined}>
       {({ currency, rows }) => (
         <TopTable
           by={by}

@@ -7,7 +7,6 @@ import { useAtom } from "../../state/registry.ts"
 import { linkTo } from "../../state/route.ts"
 import { sessionAtom } from "../../state/session.ts"
 import { useTexts } from "../../state/texts.ts"
-import { DurabilityNotice } from "../configuration.tsx"
 import { FirstRunNotice } from "./FirstRunNotice.tsx"
 
 /** Not needed to sign in, and for any other page. */
@@ -24,7 +23,6 @@ export const Overview = () => {
           {t.generatedKey} <a href={linkTo("settings")}>{common.pages.settings}</a>
         </p>
       )}
-      <DurabilityNotice />
       <FirstRunNotice />
       <Lazy load={loadDetails} of={undefined} />
     </>

@@ -1,16 +1,17 @@
 /**
  * Asks which request another one is compared with: one of the newest of its model, or any by its id.
  */
-import { useEffect, useState } from "preact/hooks"
+import { useMemo } from "preact/hooks"
 import { RequestBadge } from "../../parts/Badge.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
-import { Failure, Form, TextField } from "../../parts/Form.tsx"
+import { Form, TextField } from "../../parts/Form.tsx"
+import { Loaded } from "../../parts/Loaded.tsx"
 import { numbers, Table } from "../../parts/Table.tsx"
 import { When } from "../../parts/Time.tsx"
 import { Took } from "../../parts/Values.tsx"
 import type { RequestItem } from "../../state/client.ts"
-import { failureText } from "../../state/failure.ts"
-import { listRequests, type RequestRecord } from "../../state/requests.ts"
+import { readOf } from "../../state/reads.ts"
+import type { RequestRecord } from "../../state/requests.ts"
 import { go, linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { exactly } from "./filter.ts"
@@ -18,24 +19,53 @@ import { exactly } from "./filter.ts"
 /** How many of the newest requests it offers. */
 const offered = 8
 
+/** Requests, each a link to its comparison with the one `of`. */
+const Offered = ({ items, name, of }: {
+  readonly of: string
+  readonly name: string
+  readonly items: ReadonlyArray<RequestItem>
+}) => {
+  const t = useTexts().requests
+  return items.length === 0 ? null : (
+    <Table
+      name={name}
+      columns={[t.time, t.outcome, t.key, ...numbers(t.duration)]}
+      rows={items.length}
+      empty=""
+      compact
+    >
+      {items.map((item) => (
+        <tr key={item.id}>
+          <th scope="row">
+            <a href={linkTo("requests", of, { with: item.id })} title={item.request_id}>
+              <When at={item.started_at} />
+            </a>
+          </th>
+          <td>
+            <RequestBadge item={item} />
+          </td>
+          <td class="text">{item.key_name ?? t.keyNames(item.key)}</td>
+          <td class="number">
+            <Took ms={item.duration_ms} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  )
+}
+
 export const CompareWith = ({ onClose, record: { id, model } }: {
   readonly record: Pick<RequestRecord, "id" | "model">
   readonly onClose: () => void
 }) => {
-  const { common, compare: t, requests } = useTexts()
-  const [items, setItems] = useState<ReadonlyArray<RequestItem>>([])
-  const [failure, setFailure] = useState<string>()
-  useEffect(() => {
-    const ending = new AbortController()
-    const filter = model === null ? {} : { model: exactly("model", model) }
-    listRequests(filter, undefined, offered + 1, undefined, ending.signal).then(
-      (page) => setItems(page.items.filter((item) => item.id !== id).slice(0, offered)),
-      (reason: unknown) => {
-        if (!ending.signal.aborted) setFailure(failureText(reason))
-      }
-    )
-    return () => ending.abort()
-  }, [id, model])
+  const { common, compare: t } = useTexts()
+  const list = useMemo(
+    () =>
+      readOf("admin-requests", "list", {
+        query: { ...model === null ? {} : { model: exactly("model", model) }, limit: offered + 1 }
+      }),
+    [model]
+  )
   return (
     <Dialog wide name={t.choose} onClose={onClose}>
       <Form
@@ -51,33 +81,15 @@ export const CompareWith = ({ onClose, record: { id, model } }: {
           </div>
         )}
       </Form>
-      <Failure text={failure} />
-      {items.length > 0 && (
-        <Table
-          name={t.newest(model)}
-          columns={[requests.time, requests.outcome, requests.key, ...numbers(requests.duration)]}
-          rows={items.length}
-          empty=""
-          compact
-        >
-          {items.map((item) => (
-            <tr key={item.id}>
-              <th scope="row">
-                <a href={linkTo("requests", id, { with: item.id })} title={item.request_id}>
-                  <When at={item.started_at} />
-                </a>
-              </th>
-              <td>
-                <RequestBadge item={item} />
-              </td>
-              <td class="text">{item.key_name ?? requests.keyNames(item.key)}</td>
-              <td class="number">
-                <Took ms={item.duration_ms} />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
+      <Loaded atom={list}>
+        {(page) => (
+          <Offered
+            of={id}
+            name={t.newest(model)}
+            items={page.items.filter((item) => item.id !== id).slice(0, offered)}
+          />
+        )}
+      </Loaded>
       <div class="actions">
         <button type="button" onClick={onClose}>{common.cancel}</button>
       </div>

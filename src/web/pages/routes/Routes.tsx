@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { choiceName, useFields } from "../../forms/Entry.tsx"
 import type { FormField } from "../../forms/fields.ts"
+import { ChangeButton } from "../../parts/configuration.tsx"
 import { DeleteDialog } from "../../parts/Dialog.tsx"
 import { Search } from "../../parts/Form.tsx"
 import { number, percent } from "../../parts/format.ts"
@@ -25,7 +26,6 @@ import {
   upstreamsAtom,
   useCurrentUpstreams
 } from "../../state/upstreams.ts"
-import { DurabilityNotice } from "../configuration.tsx"
 import { hourAtom } from "../overview/reads.ts"
 import { answersOf, impliedRoutes, plainRoute, routeNow, targetText } from "./choice.ts"
 import { EditRoute, saveRoute } from "./EditRoute.tsx"
@@ -225,12 +225,9 @@ export const Routes = () => {
   return (
     <>
       <Heading name={common.pages.routes}>
-        <button type="button" class="primary" onClick={() => setOpen({ name: "add", route: plainRoute })}>
-          {t.add}
-        </button>
+        <ChangeButton class="primary" onClick={() => setOpen({ name: "add", route: plainRoute })}>{t.add}</ChangeButton>
       </Heading>
       <p class="lead">{t.lead}</p>
-      <DurabilityNotice />
       <Loaded atom={upstreamsAtom}>
         {({ upstreams }) => (
           <>

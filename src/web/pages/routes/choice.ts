@@ -66,6 +66,8 @@ export const plainRoute: Route = {
   sticky: "auto"
 }
 
+const isFull = (upstream: UpstreamItem): boolean => upstream.in_use >= upstream.max_inflight
+
 const hindranceOf = (
   upstream: UpstreamItem | undefined,
   model: string,
@@ -77,8 +79,9 @@ const hindranceOf = (
     return "noModel"
   }
   const standing = standingOf(upstream, time)
+  if (standing === "probe") return isFull(upstream) ? "full" : standing
   if (standing !== "ready" && standing !== "found" && standing !== "away") return standing
-  return upstream.in_use >= upstream.max_inflight ? "full" : undefined
+  return isFull(upstream) ? "full" : undefined
 }
 
 const freeShare = ({ upstream }: TargetNow): number =>
@@ -103,7 +106,8 @@ export const routeNow = (
     const index = targets.findIndex(({ hindrance }) => those.includes(hindrance))
     return index === -1 ? undefined : index
   }
-  const [cooled, free, full] = [first("cooled"), first(undefined, "probe"), first("full")]
+  const [free, full] = [first(undefined, "probe"), first("full")]
+  const cooled = targets.filter(({ hindrance }) => hindrance === "cooled")
   const enabled = targets.findIndex(({ hindrance }) => hindrance !== "disabled")
   if (wait > 0 && full !== undefined && full === enabled) return { targets, taken: full, reason: "holds" }
   if (free !== undefined) {
@@ -117,9 +121,11 @@ export const routeNow = (
     return { targets, taken, reason: isProbe ? "probe" : spread === "order" ? "first" : "even" }
   }
   if (full !== undefined) return { targets, taken: undefined, reason: "waits" }
-  return cooled === undefined
-    ? { targets, taken: undefined, reason: "none" }
-    : { targets, taken: cooled, reason: "cooled" }
+  if (cooled.length === 0) return { targets, taken: undefined, reason: "none" }
+  const tried = cooled.find(({ upstream }) => !isFull(upstream!))
+  return tried === undefined
+    ? { targets, taken: undefined, reason: "waits" }
+    : { targets, taken: targets.indexOf(tried), reason: "cooled" }
 }
 
 /** The requests of a model or route by target. */

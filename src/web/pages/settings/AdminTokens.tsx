@@ -14,6 +14,7 @@ import {
 } from "../../forms/Entry.tsx"
 import type { Entry, FormField } from "../../forms/fields.ts"
 import { Badge } from "../../parts/Badge.tsx"
+import { ChangeButton, useLock } from "../../parts/configuration.tsx"
 import { CopyButton } from "../../parts/Copy.tsx"
 import { ConfirmDialog, Dialog, FormDialog } from "../../parts/Dialog.tsx"
 import { exactTime } from "../../parts/format.ts"
@@ -92,12 +93,13 @@ export const AdminTokens = () => {
   const { common, tokens: t } = useTexts()
   const [isAdding, setAdding] = useState(false)
   const [deleting, setDeleting] = useState<Token>()
+  const lock = useLock()
   // So that a dialog opens immediately.
   useFields("tokens")
   return (
     <Section
       name={t.title}
-      actions={<button type="button" onClick={() => setAdding(true)}>{t.newToken}</button>}
+      actions={<ChangeButton onClick={() => setAdding(true)}>{t.newToken}</ChangeButton>}
     >
       <p class="hint">{t.hint}</p>
       <Loaded atom={tokensAtom}>
@@ -120,7 +122,13 @@ export const AdminTokens = () => {
                   {token.expires_at === null ? "–" : exactTime(Date.parse(token.expires_at))}
                 </td>
                 <td class="tools">
-                  <RowButton danger text={common.delete} of={token.name} onClick={() => setDeleting(token)} />
+                  <RowButton
+                    danger
+                    text={common.delete}
+                    of={token.name}
+                    disabled={lock}
+                    onClick={() => setDeleting(token)}
+                  />
                 </td>
               </tr>
             ))}

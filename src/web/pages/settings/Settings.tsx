@@ -18,6 +18,7 @@ import {
   textOf,
   type Texts
 } from "../../forms/fields.ts"
+import { useLock } from "../../parts/configuration.tsx"
 import { Dialog } from "../../parts/Dialog.tsx"
 import { Failure, Field, Form, type ReadField, Search, useWork } from "../../parts/Form.tsx"
 import { Heading, Section } from "../../parts/Heading.tsx"
@@ -30,7 +31,6 @@ import { settingHelp } from "../../state/help.ts"
 import { reload } from "../../state/reads.ts"
 import { choose, useQuery, useUnsaved } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
-import { DurabilityNotice } from "../configuration.tsx"
 import { AdminTokens } from "./AdminTokens.tsx"
 import { FieldView, useSettingName } from "./FieldView.tsx"
 
@@ -146,6 +146,7 @@ const Warnings = ({ warnings }: Pick<SettingsFields, "warnings">) => {
 /** Changes the admin password, which ends all sessions. */
 const Password = () => {
   const t = useTexts().settings
+  const lock = useLock()
   const change = async (read: ReadField) => {
     const payload = { current_password: read("present"), new_password: read("new") }
     const reply = await act((client) => client["admin-settings"].password({ payload }), {
@@ -171,7 +172,7 @@ const Password = () => {
                 aria-describedby="password-hint"
               />
             </Field>
-            <button type="submit" disabled={busy}>{t.changePassword}</button>
+            <button type="submit" disabled={busy || lock !== undefined} title={lock}>{t.changePassword}</button>
           </div>
           <p class="hint" id="password-hint">{t.passwordHint}</p>
         </>
@@ -189,6 +190,7 @@ const SettingsForm = ({ fields, isShown, revision }: SettingsFields & {
   const [faults, setFaults] = useState<ReadonlyMap<string, string>>(new Map())
   const [failure, setFailure] = useState<string>()
   const [reviewing, setReviewing] = useState(false)
+  const lock = useLock()
   // The revision of the configuration that the form showed at the first change.
   const seen = useRef<string | undefined>(undefined)
   const writable = fields.filter((field) => field.writable)
@@ -275,7 +277,9 @@ const SettingsForm = ({ fields, isShown, revision }: SettingsFields & {
         <Failure text={failure} />
         {(changes.length > 0 || drafts.size > 0) && (
           <div class="actions sticky">
-            <button type="submit" class="primary" disabled={changes.length === 0}>{t.review}</button>
+            <button type="submit" class="primary" disabled={changes.length === 0 || lock !== undefined} title={lock}>
+              {t.review}
+            </button>
             <button type="button" onClick={discard}>{t.discard}</button>
             {changes.length > 0 && <span class="hint">{t.changeCount(changes.length)}</span>}
           </div>
@@ -302,7 +306,6 @@ export const Settings = () => {
   return (
     <>
       <Heading name={t.common.pages.settings} />
-      <DurabilityNotice />
       <p class="lead">{t.settings.lead}</p>
       <div class="row">
         <Search label={t.settings.search} value={q} onSearch={(text) => choose({ q: text })} />

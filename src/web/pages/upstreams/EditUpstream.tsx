@@ -20,6 +20,7 @@ import { readOf, reload } from "../../state/reads.ts"
 import { useAtom } from "../../state/registry.ts"
 import { useTexts } from "../../state/texts.ts"
 import type { UpstreamItem } from "../../state/upstreams.ts"
+import { WhoseToken } from "../accounts/WhoseToken.tsx"
 import { codecs, namesIn, needsTest, withModel } from "./draft.ts"
 
 export const changedBy = ["upstreams", "routes", "accounts", "config", "host"] as const
@@ -126,8 +127,11 @@ const ofServers = [
 /** What an upstream has whose server may be asked by several APIs. */
 const ofApis = ["api", "compaction"]
 
+/** The cloud whose server it is, and what its address is made of there. */
+const cloud = ["vendor", "region", "project", "resource"]
+
 /** The list of upstreams switches an upstream on and off. */
-const placed = ["driver", "base_url", "models", "enabled", ...ways, "credential_header"]
+const placed = ["driver", "base_url", ...cloud, "models", "enabled", ...ways, "credential_header"]
 
 interface Editing {
   /** The upstream that is changed; absent to add one. */
@@ -152,6 +156,7 @@ const Editor = ({ fields, item, name, onClose }: Editing & {
   const [outcome, setOutcome] = useState<Outcome>()
   /** What the last test was about. */
   const [tested, setTested] = useState("")
+  const [key, setKey] = useState("")
   const [found, setFound] = useState<ReadonlyArray<string>>()
   const listed = useListed(item?.name)
   const names = found ?? listed
@@ -242,10 +247,26 @@ const Editor = ({ fields, item, name, onClose }: Editing & {
                 />
                 <EntryField {...shown} grow path="base_url" class="code" placeholder="http://10.0.0.7:8000/v1" />
               </div>
+              {usesKey && (
+                <EntryFields
+                  {...shown}
+                  paths={cloud.slice(0, cloud.some((path) => form.text(path) !== "") ? cloud.length : 1)}
+                />
+              )}
               {item === undefined && usesKey && (
-                <Field label={t.apiKey}>
-                  <input name="key" class="code" type="password" autocomplete="new-password" placeholder={t.noKey} />
-                </Field>
+                <>
+                  <Field label={t.apiKey}>
+                    <input
+                      name="key"
+                      class="code"
+                      type="password"
+                      autocomplete="new-password"
+                      placeholder={t.noKey}
+                      onInput={(event) => setKey(event.currentTarget.value)}
+                    />
+                  </Field>
+                  <WhoseToken given={key} />
+                </>
               )}
               {item === undefined && driver === "session" && (
                 <div class="row">

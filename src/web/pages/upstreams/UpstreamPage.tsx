@@ -4,8 +4,10 @@
 import { useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
 import { Card } from "../../parts/Card.tsx"
+import { ChangeButton } from "../../parts/configuration.tsx"
 import { CurrentWindows } from "../../parts/CurrentWindows.tsx"
 import { Facts } from "../../parts/Facts.tsx"
+import { PressButton } from "../../parts/Form.tsx"
 import { duration, minuteOfDay, number } from "../../parts/format.ts"
 import { Heading } from "../../parts/Heading.tsx"
 import { Loaded } from "../../parts/Loaded.tsx"
@@ -70,8 +72,8 @@ const Upstream = ({ isGone, item }: { readonly item: UpstreamItem; readonly isGo
   const page = () => (
     <>
       <Heading name={name}>
-        <button type="button" disabled={isTesting} onClick={test}>{t.test}</button>
-        <button type="button" onClick={() => setOpen("edit")}>{t.edit}</button>
+        <PressButton disabled={isTesting} onClick={test}>{t.test}</PressButton>
+        <ChangeButton onClick={() => setOpen("edit")}>{t.edit}</ChangeButton>
         <RowMenu
           of={name}
           items={[

@@ -3,6 +3,7 @@
  */
 import { useState } from "preact/hooks"
 import { useFields } from "../../forms/Entry.tsx"
+import { ChangeButton } from "../../parts/configuration.tsx"
 import { Empty } from "../../parts/Empty.tsx"
 import { Search } from "../../parts/Form.tsx"
 import { Heading } from "../../parts/Heading.tsx"
@@ -14,7 +15,6 @@ import { defaultUpstream } from "../../state/names.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
 import { type UpstreamItem, upstreamsAtom, useCurrentUpstreams } from "../../state/upstreams.ts"
-import { DurabilityNotice } from "../configuration.tsx"
 import { useWorkCells, useWorkColumns } from "../overview/UpstreamRows.tsx"
 import { DeleteUpstream } from "./DeleteUpstream.tsx"
 import { EditUpstream } from "./EditUpstream.tsx"
@@ -88,9 +88,8 @@ const UpstreamList = () => {
   return (
     <>
       <Heading name={common.pages.upstreams}>
-        <button type="button" class="primary" onClick={() => setOpen({ name: "add" })}>{t.add}</button>
+        <ChangeButton class="primary" onClick={() => setOpen({ name: "add" })}>{t.add}</ChangeButton>
       </Heading>
-      <DurabilityNotice />
       <Loaded atom={upstreamsAtom}>
         {({ upstreams }) => {
           const text = q.toLowerCase()

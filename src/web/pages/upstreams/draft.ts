@@ -60,6 +60,10 @@ export const codecs: Readonly<Record<string, Codec>> = {
 const connecting: ReadonlySet<string> = new Set([
   "driver",
   "base_url",
+  "vendor",
+  "region",
+  "project",
+  "resource",
   "headers",
   "credential_header",
   "proxy",

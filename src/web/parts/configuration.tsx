@@ -3,10 +3,15 @@
  */
 import * as Option from "effect/Option"
 import * as AsyncResult from "effect/reactivity/AsyncResult"
+import * as Atom from "effect/reactivity/Atom"
 import { useMemo } from "preact/hooks"
+import type { Reply } from "../state/client.ts"
 import { readOf } from "../state/reads.ts"
 import { useAtom } from "../state/registry.ts"
 import { useTexts } from "../state/texts.ts"
+import { PressButton } from "./Form.tsx"
+
+const unread = Atom.make(AsyncResult.initial<Reply<"admin-config", "get">>())
 
 const configAtom = readOf("admin-config", "get", { query: { accounts: "false" }, reactivityKeys: ["config"] })
 
@@ -33,10 +38,24 @@ export const useAcceptedKeys = (): ReadonlyArray<string> | undefined => {
 /** The key of a start without keys, while it is accepted. */
 export const useGeneratedKey = (): string | undefined => useConfiguration()?.generated_key
 
+/** Why the configuration cannot be changed here; `undefined` where it can. Only what changes it asks. */
+export const useLock = (asks = true): string | undefined => {
+  const t = useTexts().common
+  const config = Option.getOrUndefined(
+    AsyncResult.value<Reply<"admin-config", "get">, unknown>(useAtom(asks ? configAtom : unread))
+  )
+  if (config?.locked !== true) return undefined
+  return t.locked(config.env_backed ? "GATEWAY_CONFIG_JSON" : config.config_path)
+}
+
 /** Warns when changes are refused, or lost at the end of the process. */
 export const DurabilityNotice = () => {
   const t = useTexts().common
-  const { config_path = "", env_backed = false, locked = false } = useConfiguration() ?? {}
-  if (!locked && !env_backed) return null
-  return <p class="notice warn">{locked ? t.locked(env_backed ? "GATEWAY_CONFIG_JSON" : config_path) : t.notLasting}</p>
+  const text = useLock() ?? (useConfiguration()?.env_backed === true ? t.notLasting : undefined)
+  return text === undefined ? null : <p class="notice warn">{text}</p>
 }
+
+/** A button that changes the configuration: where that is locked, it does nothing and says why. */
+export const ChangeButton = (button: Omit<Parameters<typeof PressButton>[0], "disabled">) => (
+  <PressButton {...button} disabled={useLock()} />
+)
