@@ -19,11 +19,6 @@ import { Count, Money, Took } from "../../parts/Values.tsx"
 import { readOf } from "../../state/reads.ts"
 import { choose, linkTo, useQuery } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
-<<<<<<< HEAD
-import { DurabilityNotice } from "../configuration.tsx"
-=======
-import { KnownFacts } from "./KnownFacts.tsx"
->>>>>>> proof
 import { ModelPage } from "./ModelPage.tsx"
 import {
   columnsOf,
@@ -215,11 +210,7 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
   readonly onEdit: (editing: Editing) => void
 }) => {
   const t = useTexts().models
-<<<<<<< HEAD
-=======
-  const columns = useColumns({ units })
   const lock = useLock()
->>>>>>> proof
   if (names.length === 0) return null
   return (
     <Section name={t.unused}>
@@ -234,7 +225,6 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
         empty=""
       >
         {names.slice(0, unusedAtMost).map((name) => (
-<<<<<<< HEAD
           <Row
             key={name}
             cells={[
@@ -244,26 +234,11 @@ const Unused = ({ names, onEdit, prices, units }: Units & {
                 key="set"
                 text={t.setPrice}
                 of={name}
+                disabled={lock}
                 onClick={() => onEdit({ title: name, names: [name] })}
               />
             ]}
           />
-=======
-          <tr key={name}>
-            <th scope="row" class="text">
-              <code>{name}</code>
-            </th>
-            <PriceCells units={units} price={prices[name]} missing={[]} />
-            <td class="tools">
-              <RowButton
-                text={t.setPrice}
-                of={name}
-                disabled={lock}
-                onClick={() => onEdit({ title: name, names: [name] })}
-              />
-            </td>
-          </tr>
->>>>>>> proof
         ))}
       </Table>
       {names.length > unusedAtMost && <p class="hint">{t.moreUnused(names.length - unusedAtMost)}</p>}
