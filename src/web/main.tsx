@@ -3,7 +3,9 @@
  * signs in again.
  */
 import { render } from "preact"
+import { configuration } from "./pages/configuration.tsx"
 import { SignIn, SignInAgain } from "./pages/SignIn.tsx"
+import { ConfigurationContext } from "./parts/configuration.tsx"
 import { Shell } from "./parts/Shell.tsx"
 import { restorePreferences } from "./state/preferences.ts"
 import { useAtom } from "./state/registry.ts"
@@ -14,10 +16,10 @@ const Console = () => {
   if (session.state === "unknown") return null
   if (session.state === "out" && !session.ended) return <SignIn />
   return (
-    <>
+    <ConfigurationContext.Provider value={configuration}>
       <Shell />
       {session.ended && <SignInAgain />}
-    </>
+    </ConfigurationContext.Provider>
   )
 }
 

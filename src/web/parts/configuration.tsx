@@ -1,58 +1,27 @@
 /**
- * Parts of the configuration that several pages use: the accepted keys, and the notice that changes are lost.
+ * Whether the configuration can be changed here. The console provides it, so that parts do not ask the gateway.
  */
-import * as Option from "effect/Option"
-import * as AsyncResult from "effect/reactivity/AsyncResult"
-import * as Atom from "effect/reactivity/Atom"
-import { useMemo } from "preact/hooks"
-import type { Reply } from "../state/client.ts"
-import { readOf } from "../state/reads.ts"
-import { useAtom } from "../state/registry.ts"
-import { useTexts } from "../state/texts.ts"
+import { createContext, type JSX } from "preact"
+import { useContext } from "preact/hooks"
 import { PressButton } from "./Form.tsx"
 
-const unread = Atom.make(AsyncResult.initial<Reply<"admin-config", "get">>())
-
-const configAtom = readOf("admin-config", "get", { query: { accounts: "false" }, reactivityKeys: ["config"] })
-
-/** A key that is kept as a hash cannot be presented. */
-const isText = (key: string): boolean => !key.startsWith("sha256:")
-
-const useConfiguration = () => Option.getOrUndefined(AsyncResult.value(useAtom(configAtom)))
-
-/** The configured keys that are kept as texts; `undefined` until the configuration is loaded. The list stays the same until it changes. */
-export const useTextKeys = (): ReadonlyArray<string> | undefined => {
-  const config = useConfiguration()
-  return useMemo(() => config?.keys.filter(isText), [config])
+/** What parts know of the configuration. */
+export interface ConfigurationState {
+  /** Why it cannot be changed here; `undefined` where it can. Only what changes it asks. */
+  readonly useLock: (asks: boolean) => string | undefined
+  /** Warns when changes are refused, or lost at the end of the process. */
+  readonly Notice: () => JSX.Element | null
 }
 
-/**
- * The keys that the gateway accepts: the configured ones, or the generated one of a start without keys. `undefined` until
- * the configuration is loaded. The list stays the same object until the configuration changes.
- */
-export const useAcceptedKeys = (): ReadonlyArray<string> | undefined => {
-  const [configured, generated] = [useTextKeys(), useGeneratedKey()]
-  return useMemo(() => generated === undefined ? configured : [generated], [configured, generated])
-}
-
-/** The key of a start without keys, while it is accepted. */
-export const useGeneratedKey = (): string | undefined => useConfiguration()?.generated_key
+export const ConfigurationContext = createContext<ConfigurationState>({ useLock: () => undefined, Notice: () => null })
 
 /** Why the configuration cannot be changed here; `undefined` where it can. Only what changes it asks. */
-export const useLock = (asks = true): string | undefined => {
-  const t = useTexts().common
-  const config = Option.getOrUndefined(
-    AsyncResult.value<Reply<"admin-config", "get">, unknown>(useAtom(asks ? configAtom : unread))
-  )
-  if (config?.locked !== true) return undefined
-  return t.locked(config.env_backed ? "GATEWAY_CONFIG_JSON" : config.config_path)
-}
+export const useLock = (asks = true): string | undefined => useContext(ConfigurationContext).useLock(asks)
 
 /** Warns when changes are refused, or lost at the end of the process. */
 export const DurabilityNotice = () => {
-  const t = useTexts().common
-  const text = useLock() ?? (useConfiguration()?.env_backed === true ? t.notLasting : undefined)
-  return text === undefined ? null : <p class="notice warn">{text}</p>
+  const { Notice } = useContext(ConfigurationContext)
+  return <Notice />
 }
 
 /** A button that changes the configuration: where that is locked, it does nothing and says why. */

@@ -3,11 +3,12 @@
  */
 import { useMemo, useState } from "preact/hooks"
 import { isGuessable, keyPreview } from "../../../domain/identity.ts"
-import { ChangeButton, useTextKeys } from "../../parts/configuration.tsx"
+import { ChangeButton } from "../../parts/configuration.tsx"
 import { ConfirmDialog } from "../../parts/Dialog.tsx"
 import { act } from "../../state/actions.ts"
 import { linkTo } from "../../state/route.ts"
 import { useTexts } from "../../state/texts.ts"
+import { useTextKeys } from "../configuration.tsx"
 import { changedBy } from "./KeyForm.tsx"
 import { keyIdOf } from "./keys.ts"
 

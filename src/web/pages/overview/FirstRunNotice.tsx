@@ -2,9 +2,9 @@
  * What a fresh gateway shows first: the key of its start, and how to use it.
  */
 import { useEffect, useState } from "preact/hooks"
-import { useGeneratedKey } from "../../parts/configuration.tsx"
 import { Lazy } from "../../parts/Loaded.tsx"
 import { read } from "../../state/actions.ts"
+import { useGeneratedKey } from "../configuration.tsx"
 
 const load = () => import("../keys/Access.tsx").then((module) => module.FirstRun)
 
