@@ -11,6 +11,7 @@ import { dayOf, duration, exactTime, minuteOfDay, number } from "../parts/format
 import { Heading } from "../parts/Heading.tsx"
 import { useLayout } from "../parts/layout.ts"
 import { Lazy, Loaded, useReads } from "../parts/Loaded.tsx"
+import { Middle } from "../parts/Name.tsx"
 import { type Column, type Order, Pager, Row, Table, useOrder } from "../parts/Table.tsx"
 import { Count, Money } from "../parts/Values.tsx"
 import type { Reply } from "../state/client.ts"
@@ -128,9 +129,9 @@ const Models = ({ models }: { readonly models: ReadonlyArray<string> }) =>
   models.length === 0
     ? <>–</>
     : (
-      <span title={models.join("\n")}>
-        {models[0]}
-        {models.length > 1 && <span class="hint">{` +${models.length - 1}`}</span>}
+      <span class="line" title={models.join("\n")}>
+        <Middle text={models[0]!} />
+        {models.length > 1 && <span class="hint">{`+${models.length - 1}`}</span>}
       </span>
     )
 
@@ -150,14 +151,14 @@ const Rows = ({ agents, currency, kept, page, rows, spanOf }: {
   const columns: ReadonlyArray<Column> = [
     { name: usage.session, rank: 1, width: "10.2rem" },
     // What they are is plain without their names.
-    { name: usage.groups.app, rank: 2, hidden: isCards, width: "7rem" },
+    { name: usage.groups.app, rank: 2, hidden: isCards, width: "7.6rem" },
     { name: usage.groups.key, rank: 2, hidden: isCards },
     { name: t.models, rank: 4 },
-    { name: t.start, rank: isCards ? 1 : 3, sort: "start", first: "desc", width: "8.2rem" },
+    { name: t.start, rank: isCards ? 1 : 3, sort: "start", first: "desc", width: "8rem" },
     { name: t.length, rank: 4, sort: "length", number: true, width: "7rem" },
-    { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.2rem" },
+    { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.6rem" },
     { name: usage.failed, rank: 4, sort: "failed", number: true, width: "4.4rem" },
-    { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.2rem" },
+    { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.6rem" },
     { name: usage.fromCache, rank: 4, sort: "prompt_cache_hit_rate", number: true, width: "6.2rem" },
     ...currency === null
       ? []
@@ -192,7 +193,7 @@ const Rows = ({ agents, currency, kept, page, rows, spanOf }: {
                 <code>{session}</code>
               </a>,
               app,
-              name ?? usage.specialKeys(key ?? "") ?? <code>{key}</code>,
+              <Middle key="key" text={name ?? usage.specialKeys(key ?? "") ?? key ?? ""} />,
               <Models key="models" models={own?.models ?? []} />,
               ...whenOf(spanOf(row)),
               ...measures(row, { session })
