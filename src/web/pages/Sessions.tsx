@@ -11,7 +11,6 @@ import { dayOf, duration, exactTime, minuteOfDay, number } from "../parts/format
 import { Heading } from "../parts/Heading.tsx"
 import { useLayout } from "../parts/layout.ts"
 import { Lazy, Loaded, useReads } from "../parts/Loaded.tsx"
-import { Middle } from "../parts/Name.tsx"
 import { type Column, type Order, Pager, Row, Table, useOrder } from "../parts/Table.tsx"
 import { Count, Money } from "../parts/Values.tsx"
 import type { Reply } from "../state/client.ts"
@@ -129,9 +128,9 @@ const Models = ({ models }: { readonly models: ReadonlyArray<string> }) =>
   models.length === 0
     ? <>–</>
     : (
-      <span class="line" title={models.join("\n")}>
-        <Middle text={models[0]!} />
-        {models.length > 1 && <span class="hint">{`+${models.length - 1}`}</span>}
+      <span title={models.join("\n")}>
+        {models[0]}
+        {models.length > 1 && <span class="hint">{` +${models.length - 1}`}</span>}
       </span>
     )
 
@@ -193,7 +192,7 @@ const Rows = ({ agents, currency, kept, page, rows, spanOf }: {
                 <code>{session}</code>
               </a>,
               app,
-              <Middle key="key" text={name ?? usage.specialKeys(key ?? "") ?? key ?? ""} />,
+              name ?? usage.specialKeys(key ?? "") ?? <code>{key}</code>,
               <Models key="models" models={own?.models ?? []} />,
               ...whenOf(spanOf(row)),
               ...measures(row, { session })
