@@ -150,14 +150,14 @@ const Rows = ({ agents, currency, kept, page, rows, spanOf }: {
   const columns: ReadonlyArray<Column> = [
     { name: usage.session, rank: 1, width: "10.2rem" },
     // What they are is plain without their names.
-    { name: usage.groups.app, rank: 2, hidden: isCards, width: "7rem" },
+    { name: usage.groups.app, rank: 2, hidden: isCards, width: "7.6rem" },
     { name: usage.groups.key, rank: 2, hidden: isCards },
     { name: t.models, rank: 4 },
-    { name: t.start, rank: isCards ? 1 : 3, sort: "start", first: "desc", width: "8.2rem" },
+    { name: t.start, rank: isCards ? 1 : 3, sort: "start", first: "desc", width: "8rem" },
     { name: t.length, rank: 4, sort: "length", number: true, width: "7rem" },
-    { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.2rem" },
+    { name: usage.requests, rank: 2, sort: "requests", number: true, width: "5.6rem" },
     { name: usage.failed, rank: 4, sort: "failed", number: true, width: "4.4rem" },
-    { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.2rem" },
+    { name: usage.tokens, rank: 2, sort: "total_tokens", number: true, width: "5.6rem" },
     { name: usage.fromCache, rank: 4, sort: "prompt_cache_hit_rate", number: true, width: "6.2rem" },
     ...currency === null
       ? []

@@ -198,7 +198,7 @@ const List = ({ accounts, isSeveral, listedAt, onAdd, page, view, waiting }: {
           columns={[
             {
               name: t.selectColumn,
-              width: "2.9rem",
+              width: isCards ? "2.4rem" : "2.9rem",
               class: "select",
               content: (
                 <input
@@ -220,7 +220,7 @@ const List = ({ accounts, isSeveral, listedAt, onAdd, page, view, waiting }: {
             { name: t.lastHour, rank: 3, sort: "requests_hour", width: "6rem", number: true },
             { name: t.success, rank: 3, width: "5rem", number: true },
             { name: t.lastUsed, rank: 4, sort: "last_used_at", first: "desc", width: "7rem", class: "nowrap" },
-            { name: t.actions, hidden: true, width: "3.2rem", class: "tools" }
+            { name: t.actions, hidden: true, width: isCards ? "2.6rem" : "3.2rem", class: "tools" }
           ]}
           rows={shown.length}
           empty={q === "" && state === "" && upstream === "" ? <Nothing onAdd={onAdd} /> : t.noneFound}

@@ -62,10 +62,13 @@ const KeyRow = ({ currency, item, onAction, value }: {
   const name = item.name ?? preview
   const isUnknown = value === undefined
   // Whose a key is stands in place of its preview, where there is no room for both: the page of the key has it.
-  const isWide = useLayout(wideFrom) === "wide"
+  const layout = useLayout(wideFrom)
+  const [isCards, isWide] = [layout === "cards", layout === "wide"]
   const note = item.note !== null && !shown && <span class="hint rest" title={item.note}>{item.note}</span>
   const code = (
-    <code class={item.name === null ? "" : "hint"} title={t.idOf(id)}>{shown ? value ?? preview : preview}</code>
+    <code class={item.name === null || shown ? "" : "hint"} title={t.idOf(id)}>
+      {shown ? value ?? preview : preview}
+    </code>
   )
   return (
     <Row
@@ -76,7 +79,7 @@ const KeyRow = ({ currency, item, onAction, value }: {
             <a class="hint" href={linkTo("usage", undefined, { label: item.label })}>{item.label}</a>
           )}
           {isWide && note}
-          {item.name !== null && (shown || (isWide && item.note === null)) && code}
+          {item.name !== null && (shown || (isWide ? item.note === null : !isCards)) && code}
         </div>,
         <KeyState item={item} />,
         <Tightest item={item} />,
