@@ -46,11 +46,11 @@ const loads: Readonly<Record<string, readonly [folders: ReadonlyArray<string>, f
   ],
   "src/cluster.ts": [gateway, 744, 99_350],
   "src/console.ts": [["admin", "cluster", "config", "contracts", "domain", "http", "server"], 101, 12_800],
-  "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_000],
+  "src/contracts.ts": [["contracts", "domain", "sieve"], 166, 21_100],
   "src/index.ts": [[...gateway, "inProcess"].toSorted(), 755, 100_450],
   "src/pool.ts": [["domain", "placement"], 15, 2_760],
   "src/sieve.ts": [["domain", "sieve"], 42, 6_000],
-  "src/styles.ts": [["completion", "config", "contracts", "domain", "http", "sieve", "styles"], 228, 27_450],
+  "src/styles.ts": [["completion", "config", "contracts", "domain", "http", "sieve", "styles"], 228, 27_550],
   "src/testing.ts": [[...gateway, "testing"].toSorted(), 770, 103_200],
   "src/transducer.ts": [["domain"], 8, 800]
 }

@@ -33,11 +33,15 @@ const start = async (config: RawConfig) => {
   gateway = await startGateway(config, { logger, logLevel: "Debug" })
 }
 
-/** The recipes, with the scripted server in the place of the vendor. */
+/** The recipes with a key, with the scripted server in the place of the vendor. */
 const recipes = () =>
   snippetsOf(pageText("docs/servers/azure.md"), "json").map(({ text }) => text)
-    .filter((text) => text.includes("openai.azure.com"))
-    .map((text) => JSON.parse(text.replace("https://my-resource.openai.azure.com", root)) as RawConfig)
+    .filter((text) => text.includes("azure-key"))
+    .map((text) =>
+      text.replace("https://my-resource.openai.azure.com", root)
+        .replace(`"resource": "my-resource"`, `"resource": "my-resource", "base_url": "${root}"`)
+    )
+    .map((text) => JSON.parse(text) as RawConfig)
 
 const isKeyAlone = (request: SeenRequest | undefined, header: string, key: string) => {
   const headers = request?.headers ?? {}
@@ -67,7 +71,7 @@ describe("the recipes for Azure", () => {
     async (_, base, query) => {
       const all = recipes()
       assert.lengthOf(all, calls.length)
-      const recipe = all.find(({ upstream }) => JSON.stringify(upstream).includes(base))
+      const recipe = all[calls.findIndex(([, each]) => each === base)]
       server.list(() => modelList("gpt-of-the-region"))
       server.answer(({ path }) =>
         path.includes("/embeddings")
