@@ -151,7 +151,7 @@ describe("the console's style", () => {
     assert.notMatch(style, /\.stale[^{]*\{[^}]*border/)
   })
 
-  it("stays below 12,400 bytes", () => {
-    assert.isBelow(gzipSync(style, { level: 9 }).length, 12_400)
+  it("stays below 12,500 bytes", () => {
+    assert.isBelow(gzipSync(style, { level: 9 }).length, 12_500)
   })
 })
