@@ -150,6 +150,8 @@ describe("a form", () => {
         await item.or(page.getByRole("main").getByRole("button", { name, exact: true })).first().click()
       }
       const typed = page.getByLabel(field, { exact: true }).last()
+      await typed.waitFor()
+      const before = await typed.inputValue()
       await typed.fill("7")
       await page.evaluate(`fetch("/admin/session", { method: "DELETE" })`)
       await ended.waitFor()
@@ -157,7 +159,11 @@ describe("a form", () => {
       await ended.waitFor({ state: "detached" })
       assert.strictEqual(await typed.inputValue(), "7", route)
       if (await page.getByRole("dialog").count() > 0) await page.keyboard.press("Escape")
-      else await typed.fill("")
+      else {
+        await typed.fill(before)
+        // A page knows after the next frame that nothing is unsaved.
+        await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+      }
     }
   })
 

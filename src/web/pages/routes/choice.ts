@@ -87,6 +87,14 @@ const hindranceOf = (
 const freeShare = ({ upstream }: TargetNow): number =>
   upstream === undefined ? 0 : 1 - upstream.in_use / upstream.max_inflight
 
+/** The index of the first of the targets that suit with the largest share of free slots; -1 where none suits. */
+const freest = (targets: ReadonlyArray<TargetNow>, suits: (target: TargetNow) => boolean): number =>
+  targets.reduce(
+    (best, target, index) =>
+      suits(target) && (best === -1 || freeShare(target) > freeShare(targets[best]!)) ? index : best,
+    -1
+  )
+
 /** What a request for the route would do now. */
 export const routeNow = (
   name: string,
@@ -107,25 +115,22 @@ export const routeNow = (
     return index === -1 ? undefined : index
   }
   const [free, full] = [first(undefined, "probe"), first("full")]
-  const cooled = targets.filter(({ hindrance }) => hindrance === "cooled")
   const enabled = targets.findIndex(({ hindrance }) => hindrance !== "disabled")
   if (wait > 0 && full !== undefined && full === enabled) return { targets, taken: full, reason: "holds" }
   if (free !== undefined) {
     if (spread === "weighted") return { targets, taken: undefined, reason: "weighted" }
     const isFree = ({ hindrance }: TargetNow) => hindrance === undefined || hindrance === "probe"
-    const taken = spread === "order" ? free : targets.reduce(
-      (best, target, index) => isFree(target) && freeShare(target) > freeShare(targets[best]!) ? index : best,
-      free
-    )
+    const taken = spread === "order" ? free : freest(targets, isFree)
     const isProbe = targets[taken]!.hindrance === "probe"
     return { targets, taken, reason: isProbe ? "probe" : spread === "order" ? "first" : "even" }
   }
   if (full !== undefined) return { targets, taken: undefined, reason: "waits" }
-  if (cooled.length === 0) return { targets, taken: undefined, reason: "none" }
-  const tried = cooled.find(({ upstream }) => !isFull(upstream!))
-  return tried === undefined
+  if (first("cooled") === undefined) return { targets, taken: undefined, reason: "none" }
+  const isTried = ({ hindrance, upstream }: TargetNow) => hindrance === "cooled" && !isFull(upstream!)
+  const tried = spread === "even" ? freest(targets, isTried) : targets.findIndex(isTried)
+  return tried === -1
     ? { targets, taken: undefined, reason: "waits" }
-    : { targets, taken: targets.indexOf(tried), reason: "cooled" }
+    : { targets, taken: tried, reason: "cooled" }
 }
 
 /** The requests of a model or route by target. */
