@@ -161,8 +161,8 @@ describe("a form", () => {
       if (await page.getByRole("dialog").count() > 0) await page.keyboard.press("Escape")
       else {
         await typed.fill(before)
-        // A page knows after the next frame that nothing is unsaved.
-        await page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        // A page knows by the second frame that nothing is unsaved.
+        await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
       }
     }
   })
