@@ -130,11 +130,9 @@ describe("the recipes for servers", () => {
         ? replies[path.endsWith("/responses") ? "responses" : String(upstream["driver"])]!
         : json(404, { error: { message: "The model does not exist.", code: "model_not_found" } })
     )
-    const gateway = await startGateway({
-      ...config,
-      keys: [businessKey],
-      upstream: { ...upstream, base_url: server.baseUrl }
-    })
+    // The address of a vendor's server is its host: the gateway knows its paths.
+    const base_url = upstream["vendor"] === undefined ? server.baseUrl : new URL(server.baseUrl).origin
+    const gateway = await startGateway({ ...config, keys: [businessKey], upstream: { ...upstream, base_url } })
     try {
       for (const [place, model, kind] of defaultModels) {
         const messages = place === "/v1/messages"
